@@ -17,8 +17,8 @@
 #include "rhizome/home_array.h"
 #include "rhizome/number.h"
 #include "storage/array/array_rules.h"
-#include "storage/base/bytes.h"
 #include "storage/base/mutant.h"
+#include "storage/base/utf8.h"
 
 namespace rhizome {
 inline namespace internal {

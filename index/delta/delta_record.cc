@@ -12,6 +12,7 @@
 
 #include "index/topology/id_limit.h"
 #include "storage/base/bytes.h"
+#include "storage/base/utf8.h"
 #include "storage/catalog/delta_head.h"
 
 namespace rhizome {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "storage/base/bytes.h"
+#include "storage/base/utf8.h"
 
 namespace rhizome {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "index/topology/section_struct.h"
 #include "index/topology/vertex_ids_format.h"
-#include "storage/base/bytes.h"
 #include "storage/base/check.h"
+#include "storage/base/utf8.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -9,8 +9,8 @@
 #include "rhizome/file_system.h"
 #include "storage/array/codec_table.h"
 #include "storage/array/coordinate_names.h"
-#include "storage/base/bytes.h"
 #include "storage/base/mutant.h"
+#include "storage/base/utf8.h"
 
 namespace rhizome {
 

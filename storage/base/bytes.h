@@ -77,8 +77,5 @@ class ByteReader {
   Status status_;
 };
 
-/// Returns whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
-bool IsUtf8(std::string_view text);
-
 }  // namespace internal
 }  // namespace rhizome

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the kernels of cuda/ on a device next to those of torch and PyG, in one process. usage: bench.py LIBRARY
 
-LIBRARY is built from door.cc by tools/device/run.sh. Prints one line of JSON: seconds are medians measured by events
+LIBRARY is built from ctypes_api.cc by tools/device/run.sh. Prints one line of JSON: seconds are medians measured by events
 of the device, ratios are reference over ours (above 1: ours is faster). Results are compared before they are timed.
 Work is queued while the device executes a pause, so that no figure contains the time that Python takes to queue it.
 """

@@ -18,23 +18,27 @@ if ! echo '#include <tl/expected.hpp>' | g++ -std=c++20 -E -x c++ - >/dev/null 2
     >"$work/include/tl/expected.hpp"
 fi
 
+sources=(cuda/cuda_device cuda/device_pool cuda/long_lists
+  storage/base/status storage/base/escaped_text storage/base/utf8 cache/kernels/aggregate_portable tools/device/check tools/device/check_attention tools/device/check_gatv2)
+
 build() {
-  local arch object objects=() pids=()
+  local object objects=() pids=() includes arch
+  includes=(-I"$work/include" -I"$PWD" -I"$PWD/storage/api" -I"$PWD/cache/api")
   arch=(-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90)
   for object in kernels scan; do
-    "$nvcc" -std=c++17 -O3 -Xcompiler -fPIC "${arch[@]}" -I"$work/include" -I"$PWD" -I"$PWD/storage/api" -I"$PWD/cache/api" -c "cuda/$object.cu" -o "$work/$object.o" &
+    "$nvcc" -std=c++17 -O3 -Xcompiler -fPIC "${arch[@]}" "${includes[@]}" -c "cuda/$object.cu" -o "$work/$object.o" &
     pids+=($!)
   done
-  for object in cuda/cuda_device cuda/device_pool cuda/long_lists storage/base/status cache/kernels/aggregate_portable tools/device/check \
-    tools/device/check_attention tools/device/check_attention_v2 tools/device/door; do
-    g++ -std=$standard -O2 -fPIC -ffp-contract=off -DRHIZOME_HAS_CUDA -I"$work/include" -I"$PWD" -I"$PWD/storage/api" -I"$PWD/cache/api" \
+  for object in "${sources[@]}" tools/device/ctypes_api; do
+    g++ -std=$standard -O2 -fPIC -ffp-contract=off -DRHIZOME_HAS_CUDA "${includes[@]}" \
       -isystem "$(dirname "$nvcc")/../include" -c "$object.cc" -o "$work/$(basename "$object").o" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || return 1; done
-  for object in cuda_device device_pool long_lists status aggregate_portable check check_attention check_attention_v2; do objects+=("$work/$object.o"); done
+  for object in "${sources[@]}"; do objects+=("$work/$(basename "$object").o"); done
   "$nvcc" -o "$work/check" "${objects[@]}" "$work/kernels.o" "$work/scan.o" &&
-    "$nvcc" -shared -o "$work/librhizome_device.so" "$work/door.o" "$work/long_lists.o" "$work/kernels.o" "$work/scan.o"
+    "$nvcc" -shared -o "$work/librhizome_device.so" "$work/ctypes_api.o" "$work/long_lists.o" "$work/kernels.o" \
+      "$work/scan.o"
 }
 build >"$out/build.log" 2>&1 || { cat "$out/build.log" >&2; exit 1; }
 

@@ -7,7 +7,7 @@
 #include "index/base/memory_sink.h"
 #include "index/topology/id_limit.h"
 #include "index/topology/vertex_ids_format.h"
-#include "storage/base/bytes.h"
+#include "storage/base/utf8.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 

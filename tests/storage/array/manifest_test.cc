@@ -6,7 +6,7 @@
 #include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
 #include "storage/array_fixture.h"
-#include "storage/base/bytes.h"
+#include "storage/base/utf8.h"
 #include "testing/testing.h"
 
 namespace rhizome {

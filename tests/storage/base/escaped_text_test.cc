@@ -7,8 +7,8 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/status.h"
-#include "storage/base/bytes.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/utf8.h"
 
 namespace rhizome {
 namespace {
