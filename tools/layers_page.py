@@ -20,15 +20,15 @@ MODULES_WIDTH, DESCRIPTION_WIDTH = 68, 36
 def layers():
     """The modules and the description of each layer."""
     text = "".join((ROOT / layer / "modules.cmake").read_text() for layer in ORDER if layer != "python")
-    text += (ROOT / "python/CMakeLists.txt").read_text()
     for name, words in re.findall(r"\bset\((\w+)\s+([^()]*)\)", text):
         text = text.replace("${%s}" % name, words)
     found = {}
     for name, arguments in re.findall(r"^ *rhizome_layer\((\w+)\s([^()]*)\)", text, re.M):
         modules = re.search(r"\bMODULES\s+([a-z_\s]+?)\s+[A-Z]", arguments)
         found[name] = (modules[1].split() if modules else [], re.search(r'DESCRIPTION "([^"]*)"', arguments)[1])
-    for name, modules, description in re.findall(r"# Layer (\w+): modules ([\w ]+); (.*)", text):
-        found[name] = (modules.split(), description)
+    modules = re.search(r"foreach\(module ([\w ]+)\)\s*rhizome_tools_module\(\$\{module\}", text)[1].split()
+    found["tools"] = (modules, "the command line; also bench and mpi")
+    found["python"] = (["src", "rhizome"], "bindings, and the package")
     return found
 
 

@@ -4,7 +4,6 @@
 if(NOT RHIZOME_SANITIZE)
   pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1>=0.2)
   # Modules work as those of a layer; bench and mpi are beside them.
-  # Layer tools: modules cli output import verbs; the command line; also bench and mpi
   function(rhizome_tools_module module before)
     string(REPLACE / _ target rhizome_tools_${module})
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${module}/*.cc)

@@ -21,7 +21,7 @@ using Visit = std::function<void(const CLI::App& verb, const std::string& path)>
 /// Visits `verb` and all verbs below it. `path` is the name below the program: "", "plan train".
 void Walk(const CLI::App& verb, const std::string& path, const Visit& visit) {
   visit(verb, path);
-  for (const CLI::App* below : verb.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* below : verb.get_subcommands({}))
     Walk(*below, path.empty() ? below->get_name() : path + " " + below->get_name(), visit);
 }
 
@@ -50,8 +50,7 @@ std::string Choices(const CLI::Option& option) {
 
 std::string WordsOf(const CLI::App& verb) {
   std::string words;
-  for (const CLI::App* below : verb.get_subcommands([](const CLI::App*) { return true; }))
-    words += " " + below->get_name();
+  for (const CLI::App* below : verb.get_subcommands({})) words += " " + below->get_name();
   for (const CLI::Option* option : NamedOptions(verb)) words += " " + Name(*option);
   return words.empty() ? words : words.substr(1);
 }
@@ -82,9 +81,7 @@ std::string ZshArgument(const CLI::Option& option) {
 
 /// Returns a line of roff in which nothing is taken for a request or an escape.
 std::string Roff(std::string_view text) {
-  std::string line = Escaped(text, "\\");
-  for (std::size_t at = 0; (at = line.find('-', at)) != std::string::npos; at += 2)
-    line.insert(at, 1, '\\');
+  const std::string line = Escaped(text, "\\-");
   return line.starts_with('.') || line.starts_with('\'') ? "\\&" + line : line;
 }
 
@@ -143,8 +140,7 @@ std::string ZshCompletion(const CLI::App& root) {
     for (const CLI::Option* option : NamedOptions(verb))
       arguments += " \\\n        " + ZshArgument(*option);
     std::string below;
-    for (const CLI::App* child : verb.get_subcommands([](const CLI::App*) { return true; }))
-      below += " " + child->get_name();
+    for (const CLI::App* child : verb.get_subcommands({})) below += " " + child->get_name();
     if (!below.empty()) arguments += fmt::format(" \\\n        '1:verb:({})'", below.substr(1));
     cases += fmt::format("    ('{}')\n      _arguments{} \\\n        '*:file:_files' ;;\n", path,
                          arguments);
@@ -184,7 +180,7 @@ std::string ManPage(const CLI::App& verb, const std::string& name) {
   std::string settings;
   AppendOptions(verb, true, settings);
   if (!settings.empty()) page += ".SH SETTINGS\n" + settings;
-  const auto below = verb.get_subcommands([](const CLI::App*) { return true; });
+  const auto below = verb.get_subcommands({});
   if (!below.empty()) page += ".SH VERBS\n";
   for (const CLI::App* child : below)
     page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", Roff(child->get_name()),

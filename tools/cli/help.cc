@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace rhizome {
 namespace {
@@ -14,8 +17,10 @@ constexpr const char* kUsual = "Usual options";
 constexpr const char* kMore = "More options";
 constexpr const char* kSettings = "Settings, each given as --set NAME=VALUE";
 
-bool HasGroup(const CLI::App& verb, const std::string& group) {
-  return !verb.get_options([&](const CLI::Option* o) { return o->get_group() == group; }).empty();
+using Options = std::vector<const CLI::Option*>;
+
+Options OptionsIn(const CLI::App& verb, std::string_view group) {
+  return verb.get_options([&](const CLI::Option* option) { return option->get_group() == group; });
 }
 
 /// CLI11's format, except for verbs whose options were arranged: a help that is not complete has
@@ -24,10 +29,10 @@ class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
-    if (mode == CLI::AppFormatMode::Sub || !HasGroup(*app, kUsual))
+    if (mode == CLI::AppFormatMode::Sub || OptionsIn(*app, kUsual).empty())
       return CLI::Formatter::make_help(app, std::move(name), mode);
     return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
-           Options(*app, mode) + "\n" + make_footer(app);
+           Arranged(*app, mode) + "\n" + make_footer(app);
   }
 
   /// A setting is listed as it is given: without dashes.
@@ -37,24 +42,15 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
-  std::string Options(const CLI::App& app, CLI::AppFormatMode mode) const {
-    std::string text = Group(app, kUsual);
-    if (mode == CLI::AppFormatMode::All) {
-      for (const char* group : {kMore, kSettings}) text += "\n" + Group(app, group);
-      return text;
-    }
-    const auto more = app.get_options([](const CLI::Option* option) {
-      return option->nonpositional() && option->get_group() == kMore;
-    });
-    return text + fmt::format("\n--help-all shows {} more options{}.\n", more.size(),
-                              HasGroup(app, kSettings) ? ", and the settings of --set" : "");
-  }
-
-  std::string Group(const CLI::App& app, const std::string& group) const {
-    const auto options = app.get_options([&](const CLI::Option* option) {
-      return option->nonpositional() && option->get_group() == group;
-    });
-    return options.empty() ? std::string() : make_group(group, false, options);
+  std::string Arranged(const CLI::App& app, CLI::AppFormatMode mode) const {
+    const Options more = OptionsIn(app, kMore);
+    const Options settings = OptionsIn(app, kSettings);
+    std::string text = make_group(kUsual, false, OptionsIn(app, kUsual));
+    if (mode == CLI::AppFormatMode::Normal)
+      return text + fmt::format("\n--help-all shows {} more options{}.\n", more.size(),
+                                settings.empty() ? "" : ", and the settings of --set");
+    text += "\n" + make_group(kMore, false, more);
+    return settings.empty() ? text : text + "\n" + make_group(kSettings, false, settings);
   }
 };
 
@@ -65,31 +61,28 @@ std::shared_ptr<HelpFormatter> MakeFormatter() {
 }
 
 void AppendSettings(const CLI::App& verb, const std::string& name, std::string& text) {
-  const auto settings = verb.get_options([](const CLI::Option* o) { return IsSetting(*o); });
-  if (!settings.empty()) text += fmt::format("{}:\n", name);
-  for (const CLI::Option* option : settings) {
-    text += MakeFormatter()->make_option(option, false);
-  }
-  if (!settings.empty()) text += "\n";
+  const Options settings = OptionsIn(verb, kSettings);
+  if (!settings.empty()) text += MakeFormatter()->make_group(name, false, settings);
   for (const CLI::App* below : verb.get_subcommands({}))
     AppendSettings(*below, name + " " + below->get_name(), text);
 }
 
 }  // namespace
 
-void ArrangeOptions(CLI::App& verb, std::initializer_list<const char*> usual,
-                    std::initializer_list<const char*> more) {
-  for (CLI::Option* option : verb.get_options()) {
-    if (option->nonpositional() && !option->get_group().empty()) option->group(kSettings);
-  }
-  const auto move = [&](std::string_view name, const char* group) {
-    CLI::Option* const option = verb.get_option_no_throw(fmt::format("--{}", name));
-    if (option != nullptr) option->group(group);
+void ArrangeOptions(CLI::App& verb, std::initializer_list<std::string_view> usual,
+                    std::initializer_list<std::string_view> more) {
+  constexpr std::string_view kOfAllVerbs[] = {"help", "help-all", "json", "progress"};
+  const auto has = [](const auto& names, const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };
-  for (const char* name : usual) move(name, kUsual);
-  for (const char* name : more) move(name, kMore);
-  for (const char* name : {"help", "help-all", "json", "progress"}) move(name, kMore);
-  if (!HasGroup(verb, kSettings)) return;
+  for (CLI::Option* option : verb.get_options()) {
+    if (!option->nonpositional() || option->get_group().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    option->group(has(usual, name)                            ? kUsual
+                  : has(more, name) || has(kOfAllVerbs, name) ? kMore
+                                                              : kSettings);
+  }
+  if (OptionsIn(verb, kSettings).empty()) return;
   // Its values are replaced before the parser sees them (settings.h).
   verb.add_option("--set", "Change an expert setting; `rhizome help settings` lists them")
       ->type_name("NAME=VALUE")
@@ -111,7 +104,7 @@ std::string HelpOf(const CLI::App& verb, const std::string& name, bool all) {
 std::string ListSettings(const CLI::App& root) {
   std::string text;
   AppendSettings(root, root.get_name(), text);
-  return text;
+  return text.substr(std::min<std::size_t>(1, text.size()));  // each group begins with a blank line
 }
 
 }  // namespace rhizome

@@ -3,16 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace rhizome {
 
 /// Divides the options of a verb, after all were added. --help shows the `usual` ones, and how to
 /// see the rest; --help-all shows all. An option that is neither in `usual` nor in `more` is a
 /// setting, for experts: it is given as `--set NAME=VALUE`, and only --help-all and `rhizome help
-/// settings` list it. Names are without dashes; names of options that the verb lacks are ignored,
-/// so that verbs can share lists.
-void ArrangeOptions(CLI::App& verb, std::initializer_list<const char*> usual,
-                    std::initializer_list<const char*> more);
+/// settings` list it. Names are without dashes. A name that the verb lacks is ignored: a build
+/// without the GNN library has no options of models.
+void ArrangeOptions(CLI::App& verb, std::initializer_list<std::string_view> usual,
+                    std::initializer_list<std::string_view> more);
 
 /// Returns whether `option` was put among the settings.
 bool IsSetting(const CLI::Option& option);

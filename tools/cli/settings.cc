@@ -84,13 +84,19 @@ void NoteSetting(const CLI::App& verb, std::string_view argument) {
 
 }  // namespace
 
+const CLI::App* FindVerb(const CLI::App& verb, std::string_view name) {
+  for (const CLI::App* below : verb.get_subcommands({})) {
+    if (below->get_name() == name) return below;
+  }
+  return nullptr;
+}
+
 const CLI::App& VerbOf(const CLI::App& root, std::span<char* const> arguments, std::string& name) {
   const CLI::App* at = &root;
   for (const std::string_view argument : arguments) {
-    const auto verbs =
-        at->get_subcommands([&](const CLI::App* verb) { return verb->get_name() == argument; });
-    if (verbs.empty()) break;
-    at = verbs.front();
+    const CLI::App* const below = FindVerb(*at, argument);
+    if (below == nullptr) break;
+    at = below;
     name += " " + at->get_name();
   }
   return *at;
@@ -127,7 +133,7 @@ std::string Suggestion(const CLI::App& root, std::span<char* const> arguments) {
   const CLI::App& verb = VerbOf(root, arguments, name);
   const auto depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), ' '));
   const auto rest = arguments.subspan(depth);
-  const auto verbs = verb.get_subcommands([](const CLI::App*) { return true; });
+  const auto verbs = verb.get_subcommands({});
   if (!verbs.empty() && !rest.empty() && rest[0][0] != '-') {
     std::vector<std::string> names;
     for (const CLI::App* below : verbs) names.push_back(below->get_name());

@@ -8,6 +8,9 @@
 
 namespace rhizome {
 
+/// Returns the verb of this name directly below `verb`; null if there is none.
+const CLI::App* FindVerb(const CLI::App& verb, std::string_view name);
+
 /// Returns the verb that the arguments begin with, such as `plan train`; `root` if there is none.
 /// Appends the name of each to `name`, after a blank.
 const CLI::App& VerbOf(const CLI::App& root, std::span<char* const> arguments, std::string& name);

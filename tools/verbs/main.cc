@@ -8,6 +8,7 @@
 #include "tools/cli/help.h"
 #include "tools/cli/mpi_library.h"
 #include "tools/cli/program.h"
+#include "tools/cli/settings.h"
 #include "tools/cli/sibling_binary.h"
 #include "tools/verbs/verbs.h"
 
@@ -29,12 +30,10 @@ void PrintHelp(const CLI::App& root, const HelpFlags& flags) {
   const CLI::App* about = &root;
   std::string name = root.get_name();
   for (const std::string& word : flags.topic) {
-    const auto verbs =
-        about->get_subcommands([&](const CLI::App* verb) { return verb->get_name() == word; });
-    if (verbs.empty())
+    about = FindVerb(*about, word);
+    if (about == nullptr)
       throw CLI::ValidationError(
           "VERB", "there is no verb '" + word + "' in '" + name + "'; 'rhizome help' lists them");
-    about = verbs.front();
     name += " " + word;
   }
   const std::string text = flags.man ? ManPage(*about, name) : HelpOf(*about, name, flags.all);

@@ -6,7 +6,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$RHIZOME_SOURCE"
 tools/layers_page.py --check
 
-for file in README.md docs/DESIGN.md tools/layers_page.py python/CMakeLists.txt */modules.cmake; do
+for file in README.md docs/DESIGN.md tools/layers_page.py */modules.cmake; do
   mkdir -p "$work/$(dirname "$file")"
   cp "$file" "$work/$file"
 done
