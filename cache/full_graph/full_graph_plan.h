@@ -99,7 +99,7 @@ struct FullGraphPlan {
   std::uint64_t peak_bytes = 0;    ///< sums and chunks that remain in memory
   bool optimal = false;      ///< for kDp: no plan in parts moves fewer bytes; else an upper bound
   std::uint64_t states = 0;  ///< of the search, maximum over passes
-  std::uint64_t lower_bound_bytes = 0;  ///< for any policy; see rest_bound.h
+  std::uint64_t lower_bound_bytes = 0;  ///< for any policy; see remaining_bytes_bound.h
   std::vector<Contestant> policies;
 
   std::uint64_t bytes() const { return read_bytes + written_bytes + beside_bytes; }

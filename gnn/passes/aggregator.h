@@ -25,7 +25,7 @@ struct GatherFactors {
 /// Kinds of aggregation over the rows of a list.
 enum class AggregationKind : std::uint8_t {
   kSum,
-  kMax,  ///< [maxima | winners]: winners are the rows that attain them, as bits (gather_max.h)
+  kMax,  ///< [maxima | winners]: winners are the rows that attain them, as bits (max_aggregation.h)
   kMaxGradient,          ///< over rows [gradients | winners]: the gradients of the winners
   kAttend,               ///< attention-weighted sums of prepared rows (GatherHeads)
   kAttendGradient,       ///< gradients of prepared rows as sources
