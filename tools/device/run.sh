@@ -19,7 +19,8 @@ if ! echo '#include <tl/expected.hpp>' | g++ -std=c++20 -E -x c++ - >/dev/null 2
 fi
 
 sources=(cuda/cuda_device cuda/device_pool cuda/long_lists
-  storage/base/status storage/base/escaped_text storage/base/utf8 cache/kernels/aggregate_portable tools/device/check tools/device/check_attention tools/device/check_gatv2)
+  storage/base/status storage/base/escaped_text storage/base/utf8 cache/kernels/aggregate_portable
+  tools/device/check tools/device/check_attention tools/device/check_gatv2)
 
 build() {
   local object objects=() pids=() includes arch
