@@ -15,13 +15,13 @@ target_link_libraries(rhizome_engine_headers INTERFACE tl::expected)
 target_include_directories(rhizome_engine_headers INTERFACE ${rhizome_storage_roots} ${rhizome_index_roots}
   ${rhizome_cache_roots})
 set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/exceptions.h storage/base/mix.h
-  storage/base/escaped_text.h storage/base/stopwatch.h storage/io/outside.h
+  storage/base/escaped_text.h storage/base/stopwatch.h storage/io/outside.h storage/options/option.h
   storage/io/unique_folder.h storage/io/walk_files.h storage/remote/rank_calls.h
   storage/section/untrusted_json.h storage/store/library_versions.h
   index/check/topology_sections.h index/graph/live_vertices.h index/ingest/edge_pairs.h
   index/ingest/ingest_plan.h index/ingest/input_estimate.h index/input/convert.h index/input/input_stream.h
-  index/input/npy.h index/input/table_reader.h cache/job/process_memory.h cache/lists/neighbor_cache.h
-  cache/ranks/serve_rate.h)
+  index/input/npy.h index/input/table_reader.h cache/feed/feed_fields.h cache/job/process_memory.h cache/lists/neighbor_cache.h
+  cache/ranks/serve_rate.h gnn/options/infer_fields.h gnn/options/train_fields.h)
 set(tools_only_root ${PROJECT_BINARY_DIR}/include/tools_only)
 file(REMOVE_RECURSE ${tools_only_root})
 foreach(header IN LISTS tools_only)

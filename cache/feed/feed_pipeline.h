@@ -12,11 +12,10 @@
 #include "cache/pool/row_ranks.h"
 #include "rhizome/export.h"
 #include "rhizome/feature_cache.h"
+#include "rhizome/feed_options.h"
 #include "rhizome/job_control.h"
 #include "rhizome/minibatch.h"
-#include "rhizome/overlap.h"
 #include "rhizome/policy.h"
-#include "rhizome/prior.h"
 #include "rhizome/result.h"
 
 namespace rhizome {

@@ -167,14 +167,21 @@ FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes tim
                       .seed_times = std::move(times)};
   pipeline.features = options.features;
   pipeline.normalize = options.normalize;
-  pipeline.policy = options.policy;
-  pipeline.prior = options.prior;
+  pipeline.policy = options.feed.cache;
+  pipeline.prior = options.feed.prior;
+  pipeline.overlap = options.feed.overlap.value_or(Overlap::kAll);
   pipeline.io = options.io;
   pipeline.staging_bytes =
       options.memory_bytes == 0
           ? kMaxStagingBytes
           : std::clamp(options.memory_bytes / kStagingShare, kMinStagingBytes, kMaxStagingBytes);
   return pipeline;
+}
+
+/// Returns whether rows and lists use memory in turn; nullopt: the plan chooses.
+std::optional<bool> InTurn(const FeedOptions& feed) {
+  if (!feed.overlap) return std::nullopt;
+  return *feed.overlap == Overlap::kChangeset;
 }
 
 /// Returns the bytes that the loader uses independently of the minibatches: two copies of the seeds
@@ -269,7 +276,10 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
 
   const FeedJob job{.graph = *graph_,
                     .pipeline = PipelineOptionsOf(options, times_),
-                    .fixed = {.superbatch = options.superbatch},
+                    .fixed = {.cache_bytes = options.feed.cache_bytes,
+                              .superbatch = options.feed.superbatch,
+                              .neighbor_cache_bytes = options.feed.neighbor_cache_bytes,
+                              .in_turn = InTurn(options.feed)},
                     .memory_bytes = options.memory_bytes,
                     .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_); },
                     .compute_bytes = {}};

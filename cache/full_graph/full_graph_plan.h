@@ -33,7 +33,7 @@ enum class SumsRule : std::uint8_t { kAuto, kStore, kRecompute };
 std::string_view SumsRuleName(SumsRule rule);
 std::optional<SumsRule> ParseSumsRule(std::string_view name);
 
-struct FullGraphOptions {
+struct FullGraphPlanOptions {
   SpillKind spill = SpillKind::kAuto;
   SumsRule sums = SumsRule::kAuto;
   std::uint32_t parts = 8;              ///< equal parts into which kDp divides an array; at most 15
@@ -122,7 +122,7 @@ struct FullGraphPlan {
 /// range or there are more than 64 sums; kOutOfMemory, the sums of a pass, or for kDpTensor its
 /// arrays, do not fit: the message names the pass and the minimum.
 Result<FullGraphPlan> PlanFullGraph(const PassSequence& sequence, std::uint64_t capacity_bytes,
-                                    const FullGraphOptions& options);
+                                    const FullGraphPlanOptions& options);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -37,7 +37,7 @@ std::unique_ptr<SpillPolicy> MakePolicyOf(const Candidate& candidate, std::uint3
 class CandidatePlanner {
  public:
   CandidatePlanner(const CountedSequence& sequence, std::uint64_t stored_sums,
-                   std::uint64_t capacity_bytes, const FullGraphOptions& options)
+                   std::uint64_t capacity_bytes, const FullGraphPlanOptions& options)
       : sequence_(sequence),
         stored_sums_(stored_sums),
         capacity_bytes_(capacity_bytes),
@@ -65,7 +65,7 @@ class CandidatePlanner {
   const CountedSequence& sequence_;
   std::uint64_t stored_sums_;
   std::uint64_t capacity_bytes_;
-  const FullGraphOptions& options_;
+  const FullGraphPlanOptions& options_;
 };
 
 }  // namespace internal

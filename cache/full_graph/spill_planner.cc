@@ -45,7 +45,7 @@ PassSequence WithoutSums(const PassSequence& sequence) {
 class SpillPlanner {
  public:
   SpillPlanner(const PassSequence& sequence, std::uint64_t capacity_bytes,
-               const FullGraphOptions& options)
+               const FullGraphPlanOptions& options)
       : sequence_(sequence),
         capacity_bytes_(capacity_bytes),
         options_(options),
@@ -263,7 +263,7 @@ class SpillPlanner {
 
   const PassSequence& sequence_;
   std::uint64_t capacity_bytes_;
-  FullGraphOptions options_;
+  FullGraphPlanOptions options_;
   SequenceCounter counter_;
   std::vector<SumsSet> sets_;
   bool all_sets_ = true;
@@ -276,7 +276,7 @@ class SpillPlanner {
 }  // namespace
 
 Result<FullGraphPlan> PlanFullGraph(const PassSequence& sequence, std::uint64_t capacity_bytes,
-                                    const FullGraphOptions& options) {
+                                    const FullGraphPlanOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckSequence(sequence));
   if (options.parts == 0 || options.parts > kMaxParts || options.max_states == 0) {
     return Fail(Status::InvalidArgument(

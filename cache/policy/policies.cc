@@ -7,7 +7,7 @@
 
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/cost_schedule.h"
-#include "rhizome/prior.h"
+#include "rhizome/feed_options.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 

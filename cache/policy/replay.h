@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "rhizome/feed_options.h"
 #include "rhizome/policies.h"
 #include "rhizome/policy.h"
-#include "rhizome/prior.h"
 #include "rhizome/read_cost.h"
 
 namespace rhizome {

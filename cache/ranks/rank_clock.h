@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/overlap.h"
+#include "rhizome/feed_options.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -34,14 +34,28 @@ constexpr std::uint64_t kOrderBytes = 16;
 constexpr std::uint64_t kHomeBytes = 4;
 constexpr std::uint64_t kSumBytes = 4;  // per own row: a checksum
 
+/// Returns the options with values for everything that is optional.
+RankPlanOptions WithDefaults(RankPlanOptions options) {
+  constexpr std::uint64_t kPoolBytes = std::uint64_t{256} << 20;
+  constexpr std::uint32_t kSuperbatchSteps = 16;
+  MinibatchOptions& minibatch = options.minibatch;
+  if (!minibatch.ranks) minibatch.ranks.emplace();
+  if (!minibatch.feed.cache_bytes) minibatch.feed.cache_bytes = kPoolBytes;
+  if (!minibatch.feed.overlap) minibatch.feed.overlap = Overlap::kAll;
+  if (minibatch.feed.superbatch == 0 && minibatch.ranks->prefetch.policy != Prefetch::kEpoch)
+    minibatch.feed.superbatch = kSuperbatchSteps;
+  return options;
+}
+
 Status CheckOptions(const RankPlanOptions& options) {
   const auto refuse = [](std::string text) { return Status::InvalidArgument(std::move(text)); };
   if (options.ranks.empty()) return refuse("no number of ranks is given");
-  if (options.batch_size == 0 || options.epochs == 0 || options.superbatch == 0)
+  if (options.minibatch.batch_size == 0 || options.epochs == 0)
     return refuse("batch size, epochs and superbatch must be at least 1");
   if (options.epochs > EpochPlan::kMaxEpochs)
     return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
-  if (!(options.link.bits_per_second > 0 && options.link.latency_seconds >= 0))
+  if (!(options.minibatch.ranks->link.bits_per_second > 0 &&
+        options.minibatch.ranks->link.latency_seconds >= 0))
     return refuse("a link's bandwidth must be above 0, and its latency not negative");
   if (!(options.processors >= 0 && options.row_seconds >= 0 && options.own_seconds >= 0 &&
         options.compute_seconds >= 0 && options.read_seconds.value_or(0) >= 0))
@@ -82,7 +96,7 @@ class RankSet {
         plan_{.shares = {}},
         access_bytes_(AccessBytes(options)),
         seconds_(options, report.row_bytes),
-        clock_(ranks, options.overlap, options.processors) {
+        clock_(ranks, *options.minibatch.feed.overlap, options.processors) {
     plan_.shares.resize(ranks);
     for (std::uint32_t r = 0; r < ranks; ++r) {
       const HomeRange own = HomesOfRank(r, homes.count, ranks);
@@ -90,8 +104,8 @@ class RankSet {
       share(r).homes = own.count;
     }
     for (const std::uint16_t home : homes.of_row) ++ShareOf(home).rows;
-    const std::uint64_t frames =
-        std::min<std::uint64_t>(options.pool_bytes / report.row_bytes, rank_of_.size());
+    const std::uint64_t frames = std::min<std::uint64_t>(
+        *options.minibatch.feed.cache_bytes / report.row_bytes, rank_of_.size());
     for (std::uint32_t r = 0; r < ranks; ++r) {
       share(r).pool_bytes = frames * report.row_bytes;
       share(r).topology_bytes = planned.graph.topology_bytes();
@@ -120,10 +134,10 @@ class RankSet {
   RankShare& share(std::uint32_t rank) { return plan_.shares[rank]; }
   std::uint64_t HistoryBytes(std::uint64_t frames) const {
     const std::uint64_t schedules = frames * RankSchedules::kBytesPerFrame;
-    const std::uint64_t keeper = options_.prefetch.policy == Prefetch::kBelady
+    const std::uint64_t keeper = options_.minibatch.ranks->prefetch.policy == Prefetch::kBelady
                                      ? 0
                                      : rank_of_.size() * RemoteCachePolicy::kBytesPerKey;
-    if (options_.prior == Prior::kNone) return schedules + keeper;
+    if (options_.minibatch.feed.prior == Prior::kNone) return schedules + keeper;
     return schedules + keeper + rank_of_.size() * ScheduleHistory::kBytesPerKey +
            frames * ScheduleHistory::kBytesPerFrame;
   }
@@ -145,19 +159,20 @@ class RankSet {
 };
 
 Status RankSet::MakePools(const PrefetchLookahead& outlook, const HomeEpochs& epochs) {
-  const RowsOverRanks costs = WithCosts({}, options_.disk, options_.link, report_.row_bytes);
+  const RowsOverRanks costs =
+      WithCosts({}, options_.disk, options_.minibatch.ranks->link, report_.row_bytes);
   for (std::uint32_t r = 0; r < ranks(); ++r) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        RemoteCachePolicyFactory keeper,
-        outlook.RemotePolicyFactoryOfRank({.rank_of = rank_of_, .rank = r},
-                                          {.first = share(r).first_home, .count = share(r).homes},
-                                          epochs, options_.superbatch, report_.row_bytes));
+    RHIZOME_ASSIGN_OR_RETURN(RemoteCachePolicyFactory keeper,
+                             outlook.RemotePolicyFactoryOfRank(
+                                 {.rank_of = rank_of_, .rank = r},
+                                 {.first = share(r).first_home, .count = share(r).homes}, epochs,
+                                 options_.minibatch.feed.superbatch, report_.row_bytes));
     pools_.push_back(std::make_unique<RankPool>(
         RankPoolOptions{
             .rank = r,
             .ranks = ranks(),
             .frame_count = static_cast<std::uint32_t>(share(r).pool_bytes / report_.row_bytes),
-            .prior = options_.prior,
+            .prior = options_.minibatch.feed.prior,
             .local_cost = costs.local_cost,
             .remote_cost = costs.remote_cost,
             .keeper = std::move(keeper),
@@ -212,9 +227,10 @@ void RankSet::Book(std::uint32_t rank, const std::vector<RankFetches>& fetched,
   one.bytes_in += in;
   one.bytes_out += out;
   one.disk_seconds += seconds_.Reading(static_cast<double>(disk + served));
-  one.in_seconds += LinkSeconds(options_.link, in) +
-                    2 * options_.link.latency_seconds * static_cast<double>(requests);
-  one.out_seconds += LinkSeconds(options_.link, out);
+  one.in_seconds +=
+      LinkSeconds(options_.minibatch.ranks->link, in) +
+      2 * options_.minibatch.ranks->link.latency_seconds * static_cast<double>(requests);
+  one.out_seconds += LinkSeconds(options_.minibatch.ranks->link, out);
   one.compute_seconds += options_.compute_seconds * static_cast<double>(minibatches);
 }
 
@@ -295,7 +311,7 @@ Status RankSet::Play(const PlannedSuperbatch& superbatch) {
 class RankPlanner {
  public:
   RankPlanner(const GraphSnapshot& graph, const RankPlanOptions& options, const JobControl& control)
-      : graph_(graph), options_(options), control_(control) {}
+      : graph_(graph), options_(WithDefaults(options)), control_(control) {}
 
   Result<RankPlanReport> Plan();
 
@@ -305,7 +321,7 @@ class RankPlanner {
   Status Play(PlannedSuperbatch& superbatch);
 
   const GraphSnapshot& graph_;
-  const RankPlanOptions& options_;
+  const RankPlanOptions options_;
   const JobControl& control_;
   RowHomes homes_;
   RankPlanReport report_;
@@ -313,19 +329,19 @@ class RankPlanner {
 };
 
 Result<HomeEpochs> RankPlanner::MakeEpochs() {
-  RHIZOME_ASSIGN_OR_RETURN(const ClassLabels labels, ReadLabels(graph_, "", options_.split));
+  RHIZOME_ASSIGN_OR_RETURN(const ClassLabels labels, ReadLabels(graph_, "", options_.data.split));
   const std::vector<VertexId> train = labels.Members(graph_, Split::kTrain);
-  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(train, options_.split));
+  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(train, options_.data.split));
   RHIZOME_ASSIGN_OR_RETURN(auto of_home, homes_.Divide(graph_, train));
   RHIZOME_ASSIGN_OR_RETURN(auto valid,
                            homes_.Divide(graph_, labels.Members(graph_, Split::kValid)));
   report_.training_vertices = train.size();
   return HomeEpochs(std::move(of_home), std::move(valid),
-                    {.batch_size = options_.batch_size,
+                    {.batch_size = options_.minibatch.batch_size,
                      .seed = options_.seed,
                      .epochs = options_.epochs,
                      .valid_every = options_.eval_every,
-                     .max_train_steps = options_.steps});
+                     .max_train_steps = options_.minibatch.steps});
 }
 
 Status RankPlanner::Play(PlannedSuperbatch& superbatch) {
@@ -335,8 +351,9 @@ Status RankPlanner::Play(PlannedSuperbatch& superbatch) {
 }
 
 Status RankPlanner::PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler& sampler) {
-  HomeSeeds seeds(epochs, 0, epochs.homes(),
-                  SuperbatchSteps(options_.prefetch, options_.superbatch));
+  HomeSeeds seeds(
+      epochs, 0, epochs.homes(),
+      SuperbatchSteps(options_.minibatch.ranks->prefetch, options_.minibatch.feed.superbatch));
   PlannedSuperbatch superbatch;
   while (const std::optional<SeedBatch> batch = seeds.Next()) {
     RHIZOME_RETURN_IF_ERROR(
@@ -360,7 +377,7 @@ Result<RankPlanReport> RankPlanner::Plan() {
   RHIZOME_ASSIGN_OR_RETURN(homes_, RowHomesOf(graph_));
   for (const std::uint32_t ranks : options_.ranks)
     RHIZOME_RETURN_IF_ERROR(CheckRanks(ranks, homes_));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph_.store().OpenArray(options_.features));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph_.store().OpenArray(options_.data.features));
   report_.homes = homes_.count;
   report_.homes_by = homes_.by;
   report_.vertices = graph_.vertex_count();
@@ -368,13 +385,14 @@ Result<RankPlanReport> RankPlanner::Plan() {
   RHIZOME_ASSIGN_OR_RETURN(const HomeEpochs epochs, MakeEpochs());
   report_.steps = epochs.counts().train;
   report_.valid_steps = epochs.counts().valid;
-  RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
-                           ResolveSampling(options_.sampling, {}, options_.fanouts, graph_));
-  RHIZOME_RETURN_IF_ERROR(
-      SetValidSampler(options_.eval_fanouts, options_.fanouts.size(), sampling));
   RHIZOME_ASSIGN_OR_RETURN(
-      const PrefetchLookahead outlook,
-      PrefetchLookahead::Create(options_.prefetch, graph_, sampling.sampler, control_));
+      MinibatchSamplerOptions sampling,
+      ResolveSampling(options_.data.sampling, {}, options_.minibatch.fanouts, graph_));
+  RHIZOME_RETURN_IF_ERROR(SetValidSampler(options_.minibatch.eval_fanouts,
+                                          options_.minibatch.fanouts.size(), sampling));
+  RHIZOME_ASSIGN_OR_RETURN(const PrefetchLookahead outlook,
+                           PrefetchLookahead::Create(options_.minibatch.ranks->prefetch, graph_,
+                                                     sampling.sampler, control_));
   SetSamplers(options_.seed, options_.threads, sampling);
   sampling.degrees = sampling.weighted_degrees = false;
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,

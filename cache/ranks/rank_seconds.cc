@@ -28,12 +28,12 @@ double RankSeconds::Reading(double rows) const {
 }
 
 double RankSeconds::Carrying(double rows) const {
-  return rows * LinkSeconds(options_.link, row_bytes_ + kReplyChecksumBytes);
+  return rows * LinkSeconds(options_.minibatch.ranks->link, row_bytes_ + kReplyChecksumBytes);
 }
 
 /// Returns the latency of a request and its reply, without the transfer of their bytes.
 double RankSeconds::RoundTrip(double reply_bytes) const {
-  return (reply_bytes > kEagerBytes ? 4 : 2) * options_.link.latency_seconds;
+  return (reply_bytes > kEagerBytes ? 4 : 2) * options_.minibatch.ranks->link.latency_seconds;
 }
 
 double RankSeconds::Work(std::uint32_t rank, const RankFetches& fetched, double served) const {
@@ -68,8 +68,9 @@ double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, doubl
 }
 
 double RankSeconds::Exchange(std::uint32_t ranks, std::uint64_t bytes) const {
-  const double one = RoundTrip(static_cast<double>(bytes)) - options_.link.latency_seconds +
-                     LinkSeconds(options_.link, bytes);
+  const double one = RoundTrip(static_cast<double>(bytes)) -
+                     options_.minibatch.ranks->link.latency_seconds +
+                     LinkSeconds(options_.minibatch.ranks->link, bytes);
   return 2 * static_cast<double>(std::bit_width(ranks - 1)) * one;
 }
 

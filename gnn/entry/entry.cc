@@ -8,6 +8,7 @@
 #include "gnn/links/score_pairs.h"
 #include "gnn/models/registry.h"
 #include "gnn/ops/torch_guard.h"
+#include "gnn/options/training_options.h"
 #include "gnn/ranks/train_ranks.h"
 #include "gnn/train/train.h"
 #include "rhizome/build_id.h"
@@ -21,8 +22,9 @@ class Entry final : public GnnEntry {
  public:
   Result<TrainReport> Train(const TrainOptions& options, const JobControl& control) const override {
     return GuardedTorch([&] {
-      if (options.transport != nullptr) return TrainOverRanks(options, control);
-      return options.full_graph ? TrainFullGraph(options, control) : TrainModel(options, control);
+      if (options.full_graph() != nullptr) return TrainFullGraph(options, control);
+      return TransportOf(options) != nullptr ? TrainOverRanks(options, control)
+                                             : TrainModel(options, control);
     });
   }
   Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {

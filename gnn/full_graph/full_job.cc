@@ -80,7 +80,7 @@ std::uint64_t MarksBytes(std::uint64_t capacity_bytes) {
 }
 
 std::uint32_t ThreadsOf(const TrainOptions& options) {
-  return std::max<std::uint32_t>(options.threads, 1);
+  return std::max<std::uint32_t>(options.resources.threads, 1);
 }
 
 /// Returns the memory that a training holds before its first pass: graph, labels and sets. It is
@@ -105,8 +105,8 @@ Result<std::unique_ptr<FullJob>> FullJob::Open(const TrainJob& job, const TrainO
   RHIZOME_RETURN_IF_ERROR(CheckFullGraph(*job.model, job.graph->vertex_count()));
   std::unique_ptr<FullJob> full(new FullJob(job, options));
   full->space_ = std::make_unique<ScratchSpace>(job.store->fs(), folder);
-  full->loss_ =
-      std::make_unique<TaskLoss>(job.labels, job.class_weights, options.loss.label_smoothing);
+  full->loss_ = std::make_unique<TaskLoss>(job.labels, job.class_weights,
+                                           options.learning.loss.label_smoothing);
   full->weights_ = WeightsOfSets(job.labels, *full->loss_);
   RHIZOME_RETURN_IF_ERROR(full->OpenFeatures());
   RHIZOME_ASSIGN_OR_RETURN(full->sides_, OpenFullSides(job, options, control));
@@ -121,7 +121,7 @@ Result<std::unique_ptr<FullJob>> FullJob::Open(const TrainJob& job, const TrainO
 }
 
 Status FullJob::OpenFeatures() {
-  RHIZOME_ASSIGN_OR_RETURN(features_array_, job_.store->OpenArray(options_.features));
+  RHIZOME_ASSIGN_OR_RETURN(features_array_, job_.store->OpenArray(options_.data.features));
   RHIZOME_ASSIGN_OR_RETURN(
       const FeatureDecoder decoder,
       FeatureDecoder::Create(features_array_->entry(), options_.model.normalize_features));
@@ -131,7 +131,7 @@ Status FullJob::OpenFeatures() {
       .decoder = decoder,
       .delta = DeltaRows::Of(job_.graph->Snapshot(), features_array_->entry()),
       .reader = {.threads = threads,
-                 .direct = options_.memory_bytes != 0,
+                 .direct = options_.resources.memory_bytes != 0,
                  .ahead =
                      ChunkReader::AheadFor(features_array_->entry(), threads, kFeatureAheadBytes)},
       .rows = job_.graph->vertex_count(),
@@ -264,8 +264,9 @@ bool FullJob::Pays(const std::optional<Divided>& best) const {
 //      in memory.
 Status FullJob::Divide(const StepState* from, const JobControl& control) {
   const std::uint64_t fixed = held_bytes_ + FixedBytes().all();
-  const std::uint64_t limit = options_.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                                         : options_.memory_bytes;
+  const std::uint64_t limit = options_.resources.memory_bytes == 0
+                                  ? std::numeric_limits<std::uint64_t>::max()
+                                  : options_.resources.memory_bytes;
   const std::uint64_t left = BytesLeft(limit, fixed);
   StepPlanner::Least least;
   Status failed;
@@ -277,8 +278,8 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
     const auto counts = std::make_shared<GatherCounts>(*ground_, MarksBytes(left), control);
     const StepPlannerOptions options{.capacity_bytes = left,
                                      .threads = ThreadsOf(options_),
-                                     .spill = KindOf(options_.spill),
-                                     .sums = RuleOf(options_.sums)};
+                                     .spill = KindOf(options_.full_graph()->spill),
+                                     .sums = RuleOf(options_.full_graph()->sums)};
     StepPlanner learn(*ground_, arrays_, counts, options);
     StepPlanner measure(*ground_, arrays_, counts, options);
     RHIZOME_RETURN_IF_ERROR(Record(learn, measure));
@@ -306,8 +307,8 @@ Status FullJob::Plan(std::uint64_t capacity_bytes, const StepState* from,
   const auto counts = std::make_shared<GatherCounts>(*ground_, MarksBytes(capacity_bytes), control);
   StepPlannerOptions options{.capacity_bytes = capacity_bytes,
                              .threads = ThreadsOf(options_),
-                             .spill = KindOf(options_.spill),
-                             .sums = RuleOf(options_.sums)};
+                             .spill = KindOf(options_.full_graph()->spill),
+                             .sums = RuleOf(options_.full_graph()->sums)};
   if (from != nullptr) options.stored_sums = from->stored_sums;
   StepPlanner learn(*ground_, arrays_, counts, options);
   StepPlanner measure(*ground_, arrays_, counts, options);

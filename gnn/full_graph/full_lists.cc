@@ -53,8 +53,8 @@ Result<std::unique_ptr<FullLists>> OpenFullSides(const TrainJob& job, const Trai
   const GraphSnapshot& graph = *job.graph;
   PassDrawOptions& draw = sides->forward.draw;
   draw.no_edges = options.model.no_edges;
-  draw.seed = options.seed;
-  draw.threads = std::max<std::uint32_t>(options.threads, 1);
+  draw.seed = options.learning.seed;
+  draw.threads = std::max<std::uint32_t>(options.resources.threads, 1);
   if (!draw.no_edges) {
     draw.direction = job.sampling.sampler.direction;
     draw.weights = job.sampling.edge_weights;
@@ -70,11 +70,11 @@ Result<std::unique_ptr<FullLists>> OpenFullSides(const TrainJob& job, const Trai
                              Degrees(graph, sides->backward.draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(sides->factors, MakeFactors(job.model->layer(0).pieces().reduce, graph,
                                                          draw, sides->forward.degrees));
-    RHIZOME_ASSIGN_OR_RETURN(sides->lists,
-                             ListsOnDisk::Open(graph, draw.direction, 0, {}, options.io, control));
-    RHIZOME_ASSIGN_OR_RETURN(
-        sides->other_lists,
-        ListsOnDisk::Open(graph, sides->backward.draw.direction, 0, {}, options.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(sides->lists, ListsOnDisk::Open(graph, draw.direction, 0, {},
+                                                             options.resources.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(sides->other_lists,
+                             ListsOnDisk::Open(graph, sides->backward.draw.direction, 0, {},
+                                               options.resources.io, control));
     if (sides->lists != nullptr) sides->forward.draw.neighbors = sides->lists->source();
     if (sides->other_lists != nullptr)
       sides->backward.draw.neighbors = sides->other_lists->source();

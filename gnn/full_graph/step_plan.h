@@ -85,7 +85,7 @@ struct StepPlannerOptions {
   std::uint32_t threads = 1;
   SpillKind spill = SpillKind::kAuto;
   SumsRule sums = SumsRule::kAuto;
-  std::optional<std::uint64_t> stored_sums = {};  ///< as in FullGraphOptions
+  std::optional<std::uint64_t> stored_sums = {};  ///< as in FullGraphPlanOptions
 };
 
 /// Plans a step: Record the passes and the ways to cut them into blocks, Choose the cuts to plan

@@ -27,16 +27,15 @@ constexpr const char* kArraysFolder = "arrays";
 
 Status CheckOptions(const TrainOptions& options) {
   const auto refuse = [](const char* what) { return Status::InvalidArgument(what); };
-  const NeighborSampling& sampling = options.sampling;
-  const auto is_all = [](std::int64_t fanout) { return fanout == kAllNeighbors; };
-  if (!std::all_of(options.fanouts.begin(), options.fanouts.end(), is_all) ||
-      !sampling.typed_fanouts.empty() || !sampling.meta_path.empty() || sampling.weighted)
+  const NeighborSampling& sampling = options.data.sampling;
+  if (!sampling.typed_fanouts.empty() || !sampling.meta_path.empty() || sampling.weighted)
     return refuse(
-        "--full-graph takes all neighbours: fanouts, meta-paths and draws by weight are for "
-        "minibatches");
+        "training on the full graph uses all neighbours: `typed_fanouts`, `meta_path` and "
+        "`weighted` are for minibatches");
   if (!sampling.time_attribute.empty())
-    return refuse("--full-graph has no time of a seed by which edges could be left out");
-  if (options.steps != 0) return refuse("--full-graph takes one step an epoch: leave --steps");
+    return refuse(
+        "training on the full graph has no seeds whose time could exclude edges: `time_attribute` "
+        "is for minibatches");
   return Status::Ok();
 }
 
@@ -130,7 +129,7 @@ Path StatePath(const OneTraining& one) {
 
 /// Loads the state of the step that follows the checkpoint, if one was written.
 Result<std::optional<StepState>> StateToResume(const OneTraining& one) {
-  if (!one.options.resume) return std::optional<StepState>();
+  if (!one.options.job.resume) return std::optional<StepState>();
   FileSystem& fs = one.job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
                            LoadCheckpoint(fs, one.run.checkpoint, one.run.job));
@@ -162,18 +161,18 @@ Status TrainOnFullGraph(const OneTraining& one) {
   RHIZOME_RETURN_IF_ERROR(full->Prepare(from ? &*from : nullptr));
   StepCheckpointer keeper(*full, {.path = StatePath(one),
                                   .job = one.run.job,
-                                  .every = one.options.checkpoint_seconds,
-                                  .enabled = one.options.checkpoint_every > 0});
+                                  .every = one.options.full_graph()->checkpoint_seconds,
+                                  .enabled = one.options.job.checkpoint_every > 0});
   if (from) keeper.ResumeFrom(*std::move(from));
   one.report.full_graph = full->report();
   one.report.memory = {.held = full->held_bytes(), .working = full->report().memory_bytes};
   // An epoch has one batch of each set.
   const EpochPlan plan(one.job.train, one.job.valid,
                        {.batch_size = std::max(one.job.train.size(), one.job.valid.size()),
-                        .epochs = one.options.epochs,
-                        .seed = one.options.seed,
+                        .epochs = one.options.learning.epochs,
+                        .seed = one.options.learning.seed,
                         .shuffle = false,
-                        .valid_every = one.options.eval_every});
+                        .valid_every = one.options.learning.eval_every});
   TrainingRunOptions options = one.run;
   options.checkpoint_every *= plan.train_batches() + plan.valid_batches();
   FullSteps steps(*full, one.job, options.learner, keeper);
@@ -183,7 +182,7 @@ Status TrainOnFullGraph(const OneTraining& one) {
   TakeProgress(run, one.report);
   RHIZOME_RETURN_IF_ERROR(status);
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
-  if (one.options.test) {
+  if (one.options.learning.test) {
     RHIZOME_ASSIGN_OR_RETURN(one.report.metrics, Measure(*full, one.job, keeper, run, one.control));
   }
   full->space().WaitForRemovals();
@@ -199,14 +198,14 @@ Result<TrainReport> TrainFullGraph(const TrainOptions& options, const JobControl
 
 Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
-  SetTorchThreads(options.threads);
+  SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(const TrainJob job, OpenTrainJob(options));
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<FullJob> full,
-      FullJob::Open(job, options, job.store->scratch() / options.job, nullptr, control));
+      FullJob::Open(job, options, job.store->scratch() / options.job.name, nullptr, control));
   FullGraphReport report = full->report();
-  RHIZOME_RETURN_IF_ERROR(EstimateTimes(*full, job.store->scratch() / (options.job + "-trial"),
-                                        std::max<std::uint32_t>(options.threads, 1),
+  RHIZOME_RETURN_IF_ERROR(EstimateTimes(*full, job.store->scratch() / (options.job.name + "-trial"),
+                                        std::max<std::uint32_t>(options.resources.threads, 1),
                                         /*measured=*/!job.valid.empty(), report, control));
   return report;
 }

@@ -7,7 +7,7 @@
 namespace rhizome {
 inline namespace internal {
 
-/// Implements the verb `train` on the full graph (TrainOptions::full_graph): every epoch is one
+/// Implements the verb `train` on the full graph (FullGraphOptions): every epoch is one
 /// step along the exact gradient of the loss over the whole training set. Losses, weights and
 /// metrics are bitwise equal for any memory limit and number of threads, and after a kill and a
 /// resume. Errors: errors of TrainModel; kInvalidArgument, a network that cannot be trained on the

@@ -36,7 +36,7 @@ Status CheckMode(const InferOptions& options) {
     if (options.incremental) {
       return Status::InvalidArgument("--incremental works in layerwise mode only");
     }
-    if (options.topology == TopologyPlace::kDirect) {
+    if (options.data.topology == TopologyPlace::kDirect) {
       return Status::InvalidArgument("--topology direct works in layerwise mode only");
     }
     if (options.workers.count != 0) {
@@ -156,10 +156,10 @@ Result<std::vector<InferReport::NonFinite>> ReportAndNoteNonFinite(const Inferen
   std::vector<InferReport::NonFinite> found;
   if (result.non_finite_rows == 0) return found;
   const InferOptions& options = job.options();
-  RHIZOME_ASSIGN_OR_RETURN(
-      found, ReportNonFinite(job.graph(), options.out, result.output, options.features, control));
+  RHIZOME_ASSIGN_OR_RETURN(found, ReportNonFinite(job.graph(), options.out, result.output,
+                                                  options.data.features, control));
   if (!found.empty() && options.note)
-    options.note(DescribeNonFinite(found, options.features, job.graph().live_vertex_count()));
+    options.note(DescribeNonFinite(found, options.data.features, job.graph().live_vertex_count()));
   return found;
 }
 
@@ -187,9 +187,9 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job->store().fs(), options.store));
   std::vector<std::string> ignored;
   if (!job->model().shape().spec.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        ignored, IgnoredFacts(job->graph(),
-                              {.sampling = options.sampling, .edge_weights = job->edge_weights()}));
+    RHIZOME_ASSIGN_OR_RETURN(ignored,
+                             IgnoredFacts(job->graph(), {.sampling = options.data.sampling,
+                                                         .edge_weights = job->edge_weights()}));
   }
   ReportIgnored(ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
@@ -235,7 +235,7 @@ Result<InferReport> InferWith(InferOptions options, const JobControl& control,
   if (options.device == ComputeOn::kCuda) {
     RHIZOME_ASSIGN_OR_RETURN(device, open());
   }
-  SetTorchThreads(options.threads);
+  SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, device ? &*device : nullptr,
                                                                base_bytes, control));
   // Dropped versions could not be removed while the job itself read the store.

@@ -19,9 +19,9 @@ namespace {
 
 /// Returns the options of one worker: its share of memory and threads.
 InferOptions OfWorker(InferOptions options, std::uint64_t memory_bytes) {
-  options.memory_bytes = memory_bytes;
-  options.threads =
-      std::max<std::uint32_t>(options.threads / std::max(options.workers.count, 1U), 1);
+  options.resources.memory_bytes = memory_bytes;
+  options.resources.threads =
+      std::max<std::uint32_t>(options.resources.threads / std::max(options.workers.count, 1U), 1);
   return options;
 }
 
@@ -42,7 +42,7 @@ Status ServeInfer(const InferOptions& given, std::uint64_t memory_bytes,
   // Heartbeats begin here, because opening and preparing a job also takes a while.
   const WorkerBeats beats(STDOUT_FILENO);
   const InferOptions options = OfWorker(given, memory_bytes);
-  SetTorchThreads(options.threads);
+  SetTorchThreads(options.resources.threads);
   const Result<std::unique_ptr<InferenceJob>> job = OpenPrepared(options, base_bytes, control);
   static_cast<void>(ServeInference(
       [&](const WorkerTask& task, ChunkProgress progress) -> Result<InferLayerReport> {

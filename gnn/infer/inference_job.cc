@@ -52,7 +52,7 @@ std::string WithoutVersion(std::string_view snapshot) {
 }
 
 bool ListsAreRead(const InferOptions& options, const Model& model) {
-  return options.topology == TopologyPlace::kDirect && !model.shape().spec.no_edges;
+  return options.data.topology == TopologyPlace::kDirect && !model.shape().spec.no_edges;
 }
 
 }  // namespace
@@ -84,21 +84,22 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   job->model_ = *std::move(model);
   // A graph of a store that is open for reading is faster to query than one that may change.
   RHIZOME_ASSIGN_OR_RETURN(
-      job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.topology}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.features));
+      job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.data.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.data.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job->model_, *job->graph_));
   RHIZOME_RETURN_IF_ERROR(job->ResolveDraws());
   job->model_->FitSampling(job->sampling_);
   if (options.resume && makes) job->published_ = job->FindPublished();
   if (may_be_there && !job->published_) return Fail(output);
   const Manifest& manifest = job->store_->manifest();
-  const ArrayEntry* const labels = manifest.FindArray(options.labels);
+  const ArrayEntry* const labels = manifest.FindArray(options.data.labels);
   // Accuracy is computed for class labels only, and for models that score every class.
   const bool of_classes = job->task() == Task::kMulticlass;
-  RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(options.split));
+  RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(options.data.split));
   if (of_classes && labels != nullptr && HoldsClasses(*labels) && !options.take &&
       manifest.FindArray(split.array) != nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(job->labels_, ReadLabels(*job->graph_, options.labels, options.split));
+    RHIZOME_ASSIGN_OR_RETURN(job->labels_,
+                             ReadLabels(*job->graph_, options.data.labels, options.data.split));
   }
   return job;
 }
@@ -115,20 +116,21 @@ Status InferenceJob::ResolveDraws() {
   const ModelSpec& spec = model_->shape().spec;
   if (spec.no_edges) return Status::Ok();
   std::vector<std::int64_t> fanouts = options_.fanouts;
-  if (!fanouts.empty() && !options_.sampling.typed_fanouts.empty()) {
+  if (!fanouts.empty() && !options_.data.sampling.typed_fanouts.empty()) {
     return Status::InvalidArgument(
         "fanouts by edge type stand for those of all types; give one of --typed-fanout and "
         "--fanout");
   }
   if (fanouts.empty()) fanouts.assign(spec.layers, kAllNeighbors);
-  const std::size_t hops = HopsOf(options_.sampling);
+  const std::size_t hops = HopsOf(options_.data.sampling);
   if (hops != 0 && hops != spec.layers) {
     return Status::InvalidArgument(
         fmt::format("edge types for {} hops and a model of {} layers; give as many as layers", hops,
                     spec.layers));
   }
   RHIZOME_ASSIGN_OR_RETURN(
-      sampling_, ResolveSampling(options_.sampling, options_.edge_weights, fanouts, *graph_));
+      sampling_,
+      ResolveSampling(options_.data.sampling, options_.data.edge_weights, fanouts, *graph_));
   return options_.mode == InferMode::kLayerwise ? CheckLayerwise(sampling_) : Status::Ok();
 }
 
@@ -145,18 +147,19 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
       {"made_by", options_.mode == InferMode::kLayerwise ? "infer layerwise" : "infer samplewise"},
       {"content", options_.scores ? "class scores" : "embeddings"},
       {"model_xxh3", ToHex(model_file_.hash)},
-      {"features", options_.features},
-      {"features_id", fmt::format("{}", manifest.FindArray(options_.features)->array_id)},
+      {"features", options_.data.features},
+      {"features_id", fmt::format("{}", manifest.FindArray(options_.data.features)->array_id)},
       {kVerticesFact, fmt::format("{}", graph_->vertex_count())},
       {"hops", fmt::format("{}", model_->hops())},
       {"fanout", fanout},
       {"seed", fmt::format("{}", options_.seed)},
       {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
                                manifest.version, graph_->sequence())}};
-  const Direction direction = options_.sampling.direction;
+  const Direction direction = options_.data.sampling.direction;
   if (direction != Direction::kIn && !graph_->info().symmetric)
     facts.emplace_back(kDirectionAttribute, direction == Direction::kOut ? "out" : "both");
-  if (std::string draws = DescribeDraws(options_.sampling, sampling_.edge_weights); !draws.empty())
+  if (std::string draws = DescribeDraws(options_.data.sampling, sampling_.edge_weights);
+      !draws.empty())
     facts.emplace_back(kSamplingFact, std::move(draws));
   if (const HistoryState history = graph_->history(); history.known())
     facts.emplace_back(kCommitsAttribute, ToHex(history.commits));
@@ -165,10 +168,10 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
 
 /// Returns the hashes that identify the state that the job reads.
 StateId InferenceJob::State() const {
-  std::vector<std::string> arrays = {options_.features};
+  std::vector<std::string> arrays = {options_.data.features};
   if (labels_) {
-    arrays.push_back(options_.labels);
-    arrays.push_back(ParseSplitReference(options_.split)->array);
+    arrays.push_back(options_.data.labels);
+    arrays.push_back(ParseSplitReference(options_.data.split)->array);
   }
   return graph_->StateWith(arrays);
 }
@@ -178,8 +181,8 @@ StateId InferenceJob::State() const {
 std::optional<std::string> InferenceJob::FindPublished() const {
   const Manifest& manifest = latest();
   const ArrayEntry* const there = NewestOf(manifest, options_.out);
-  if (there == nullptr ||
-      FactOf(*there, kSamplingFact) != DescribeDraws(options_.sampling, sampling_.edge_weights))
+  if (there == nullptr || FactOf(*there, kSamplingFact) !=
+                              DescribeDraws(options_.data.sampling, sampling_.edge_weights))
     return std::nullopt;
   for (const auto& [name, value] : Attributes()) {
     const std::string_view found = FactOf(*there, name);
@@ -203,38 +206,40 @@ std::optional<std::string> InferenceJob::FindPublished() const {
 std::string InferenceJob::Describe(const IncrementalBase* base) const {
   const Manifest& manifest = store_->manifest();
   nlohmann::json files = nlohmann::json::array();
-  const ArrayEntry* features = manifest.FindArray(options_.features);  // may be a version
+  const ArrayEntry* features = manifest.FindArray(options_.data.features);  // may be a version
   const std::string folder = ArrayFolder(features->name) + "/";
   for (const FileEntry& file : manifest.files) {
     if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
   }
   const std::string all = files.dump();
-  nlohmann::json description = {{"job", "infer"},
-                                {"format", kLogFormat},
-                                {"generation", manifest.generation},
-                                {"sequence", graph_->sequence()},
-                                {kStateField, State().ToString()},
-                                {"features", options_.features},
-                                {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
-                                {"model_xxh3", ToHex(model_file_.hash)},
-                                {"fanouts", options_.fanouts},
-                                {"chunk_rows", options_.chunk_rows},
-                                {"inner_rows", options_.inner_rows},
-                                {"seed", options_.seed},
-                                {"scores", options_.scores},
-                                {"base", base == nullptr ? "" : base->name},
-                                {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
-                                {"labels", labels_ ? options_.labels + "/" + options_.split : ""},
-                                {"codec", std::string(CodecName(options_.codec.kind))},
-                                {"level", options_.codec.level}};
-  if (std::string draws = DescribeDraws(options_.sampling, sampling_.edge_weights); !draws.empty())
+  nlohmann::json description = {
+      {"job", "infer"},
+      {"format", kLogFormat},
+      {"generation", manifest.generation},
+      {"sequence", graph_->sequence()},
+      {kStateField, State().ToString()},
+      {"features", options_.data.features},
+      {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
+      {"model_xxh3", ToHex(model_file_.hash)},
+      {"fanouts", options_.fanouts},
+      {"chunk_rows", options_.chunk_rows},
+      {"inner_rows", options_.inner_rows},
+      {"seed", options_.seed},
+      {"scores", options_.scores},
+      {"base", base == nullptr ? "" : base->name},
+      {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
+      {"labels", labels_ ? options_.data.labels + "/" + options_.data.split : ""},
+      {"codec", std::string(CodecName(options_.codec.kind))},
+      {"level", options_.codec.level}};
+  if (std::string draws = DescribeDraws(options_.data.sampling, sampling_.edge_weights);
+      !draws.empty())
     description["sampling"] = std::move(draws);
   return description.dump();
 }
 
 Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control) {
   LayerwiseOptions& made = layerwise_;
-  made.features = options_.features;
+  made.features = options_.data.features;
   made.fanouts = options_.fanouts;
   made.sampling = sampling_;
   made.output.name = options_.out;
@@ -245,10 +250,10 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   made.scores = options_.scores;
   made.chunk_rows = options_.chunk_rows;
   made.seed = options_.seed;
-  made.threads = std::max<std::uint32_t>(options_.threads, 1);
+  made.threads = std::max<std::uint32_t>(options_.resources.threads, 1);
   made.tuning = options_.tuning;
   // The page cache would count against a memory limit.
-  made.direct = options_.memory_bytes != 0;
+  made.direct = options_.resources.memory_bytes != 0;
   RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*graph_, *model_, made));
   const bool lists_are_read = ListsAreRead(options_, *model_);
   // A worker must report its chunks in order.
@@ -267,7 +272,7 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   if (!lists_are_read) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(
       lists_, ListsOnDisk::Open(*graph_, sampling_.sampler.direction, memory.neighbor_cache_bytes,
-                                {}, options_.tuning.io, control));
+                                {}, options_.resources.io, control));
   made.neighbors = lists_->source();
   return Status::Ok();
 }

@@ -60,13 +60,13 @@ class Division {
  public:
   explicit Division(const InferMemoryInput& input)
       : input_(input),
-        features_(*input.graph.store().manifest().FindArray(input.options.features)),
+        features_(*input.graph.store().manifest().FindArray(input.options.data.features)),
         tried_(input.layerwise),
         sizes_(input.graph, input.model, tried_) {}
 
   Result<InferMemory> Run() {
     const InferTuning& tuning = input_.options.tuning;
-    const std::uint64_t limit = input_.options.memory_bytes;
+    const std::uint64_t limit = input_.options.resources.memory_bytes;
     LayerMemory& memory = tried_.memory;
     memory = {.cache_bytes = tuning.cache_bytes.value_or(0),
               .block_bytes = kDefaultBlockBytes,
@@ -165,14 +165,15 @@ Result<InferMemory> DivideMemory(const InferMemoryInput& input) { return Divisio
 
 Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own_bytes,
                                   std::uint64_t base_bytes) {
-  if (options.memory_bytes == 0) return 0;
+  if (options.resources.memory_bytes == 0) return 0;
   const std::uint64_t held = HeldBytes(base_bytes) + kInferSlackBytes + own_bytes;
-  const std::uint64_t share = BytesLeft(options.memory_bytes, held) / options.workers.count;
+  const std::uint64_t share =
+      BytesLeft(options.resources.memory_bytes, held) / options.workers.count;
   if (share >> 20 == 0) {
     return Fail(Status::OutOfMemory(
         fmt::format("a memory limit of {} MiB leaves nothing to {} workers beside {} MiB of this "
                     "process; raise the limit or take fewer",
-                    options.memory_bytes >> 20, options.workers.count, held >> 20)));
+                    options.resources.memory_bytes >> 20, options.workers.count, held >> 20)));
   }
   return share;
 }

@@ -43,7 +43,7 @@ Status PlanWorkers(const InferenceJob& job, std::uint32_t layer, const LayerRead
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control) {
   const Stopwatch watch;
   const std::uint64_t base_bytes = ResidentBytes();
-  SetTorchThreads(options.threads);
+  SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(const auto job, InferenceJob::Open(options, InferRole::kPlan));
   RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
   InferPlan plan{.layers = {},

@@ -18,6 +18,7 @@
 #include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/row_homes.h"
 #include "gnn/ops/torch_guard.h"
+#include "gnn/options/training_options.h"
 #include "gnn/ranks/measure_ranks.h"
 #include "gnn/ranks/rank_steps.h"
 #include "gnn/train/train.h"
@@ -34,22 +35,20 @@ namespace {
 constexpr std::uint32_t kSuperbatchSteps = 16;
 
 Status CheckOptions(const TrainOptions& options) {
+  const MinibatchOptions& minibatch = *options.minibatch();
+  const PrefetchOptions& prefetch = minibatch.ranks->prefetch;
   const auto refuse = [](const char* text) { return Status::InvalidArgument(text); };
-  if (options.full_graph)
-    return refuse("a training over ranks is one on minibatches: leave --full-graph");
-  if (options.device != ComputeOn::kCpu)
-    return refuse("a training over ranks runs on processors: leave --device");
-  if (options.overlap && *options.overlap == Overlap::kChangeset)
-    return refuse("a training over ranks samples while it computes: leave --overlap changeset");
-  if (options.cache != PolicyKind::kBelady)
-    return refuse("over ranks --prefetch says what the pool keeps: leave --cache");
-  if (NeedsLists(options.prefetch.policy) && options.topology == TopologyPlace::kDirect) {
+  if (minibatch.device) return refuse("training over ranks runs on the CPU: omit `device`");
+  if (minibatch.feed.overlap && *minibatch.feed.overlap == Overlap::kChangeset)
+    return refuse("ranks sample while they compute: omit `overlap=changeset`");
+  if (minibatch.feed.cache != PolicyKind::kBelady)
+    return refuse("over ranks, `prefetch` selects the policy of the pool: omit `cache`");
+  if (NeedsLists(prefetch.policy) && options.data.topology == TopologyPlace::kDirect) {
     return Status::InvalidArgument(
-        fmt::format("--prefetch {} looks at the lists of all rows, which have to be in memory: "
-                    "leave --topology direct",
-                    PrefetchName(options.prefetch.policy)));
+        fmt::format("`prefetch={}` needs the lists of all rows in memory: omit `topology=direct`",
+                    PrefetchName(prefetch.policy)));
   }
-  return CheckPrefetch(options.prefetch, options.superbatch);
+  return CheckPrefetch(prefetch, minibatch.feed.superbatch);
 }
 
 /// The length of a superbatch, which is the same on all ranks.
@@ -59,8 +58,11 @@ struct SuperbatchLength {
 };
 
 SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts) {
-  const std::uint32_t steps = options.superbatch == 0 ? kSuperbatchSteps : options.superbatch;
-  SuperbatchLength length{.steps = SuperbatchSteps(options.prefetch, steps), .max_steps = steps};
+  const MinibatchOptions& minibatch = *options.minibatch();
+  const std::uint32_t steps =
+      minibatch.feed.superbatch == 0 ? kSuperbatchSteps : minibatch.feed.superbatch;
+  SuperbatchLength length{.steps = SuperbatchSteps(minibatch.ranks->prefetch, steps),
+                          .max_steps = steps};
   if (length.steps == 0) length.max_steps = counts.train + counts.valid;
   return length;
 }
@@ -69,12 +71,13 @@ SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts
 /// functions.
 TrainOptions OptionsOf(const TrainOptions& options) {
   TrainOptions own = options;
-  if (options.transport->rank() == 0) return own;
-  own.job = fmt::format("{}-rank{}", options.job, options.transport->rank());
-  own.out.clear();
-  own.note = {};
-  own.on_stop = {};
-  own.trace.clear();
+  const std::uint32_t rank = TransportOf(options)->rank();
+  if (rank == 0) return own;
+  own.job.name = fmt::format("{}-rank{}", options.job.name, rank);
+  own.job.out.clear();
+  own.job.note = {};
+  own.job.on_stop = {};
+  own.minibatch()->trace.clear();
   return own;
 }
 
@@ -84,20 +87,8 @@ Status AgreeOnJob(const OneTraining& one, Transport& transport) {
       Agree(transport, std::array<RankFact, 1>{{{"build", std::string(BuildId())}}}));
   RHIZOME_RETURN_IF_ERROR(
       AgreeOnState(transport, one.job.graph->point(), StateOfJob(one.job, one.options)));
-  const PrefetchOptions& prefetch = one.options.prefetch;
-  const std::string remote =
-      prefetch.remote_bytes ? fmt::format("{} bytes", *prefetch.remote_bytes) : "not given";
-  const RankFact facts[] = {{"--epochs", fmt::format("{}", one.options.epochs)},
-                            {"--patience", fmt::format("{}", one.options.patience)},
-                            {"--threads", fmt::format("{}", one.options.threads)},
-                            {"--superbatch", fmt::format("{}", one.options.superbatch)},
-                            {"--prefetch", std::string(PrefetchName(prefetch.policy))},
-                            {"--remote-memory", remote},
-                            {"--gamma", fmt::format("{}", prefetch.gamma)},
-                            {"--checkpoint-every", fmt::format("{}", one.options.checkpoint_every)},
-                            {"--resume", fmt::format("{}", one.options.resume)},
-                            {"--seeds", fmt::format("{}", one.options.seeds)},
-                            {"the job", one.run.job}};
+  std::vector<RankFact> facts = FactsOfRanks(one.options);
+  facts.push_back({"the job", one.run.job});
   return Agree(transport, facts);
 }
 
@@ -106,11 +97,11 @@ Result<HomeEpochs> MakeEpochs(const OneTraining& one, const RowHomes& homes) {
   RHIZOME_ASSIGN_OR_RETURN(auto train, homes.Divide(graph, one.job.train));
   RHIZOME_ASSIGN_OR_RETURN(auto valid, homes.Divide(graph, one.job.valid));
   return HomeEpochs(std::move(train), std::move(valid),
-                    {.batch_size = one.options.batch_size,
-                     .seed = one.options.seed,
-                     .epochs = one.options.epochs,
-                     .valid_every = one.options.eval_every,
-                     .max_train_steps = one.options.steps});
+                    {.batch_size = one.options.minibatch()->batch_size,
+                     .seed = one.options.learning.seed,
+                     .epochs = one.options.learning.epochs,
+                     .valid_every = one.options.learning.eval_every,
+                     .max_train_steps = one.options.minibatch()->steps});
 }
 
 /// Returns a plan with the minibatch size of the largest home. Every rank divides its memory by
@@ -119,12 +110,13 @@ EpochPlan LargestMinibatches(const OneTraining& one, const HomeEpochs& epochs) {
   std::uint64_t most = 1;
   for (std::uint32_t home = 0; home < epochs.homes(); ++home)
     most = std::max(most, epochs.SeedsOf(home, /*is_valid=*/false, 0));
-  return EpochPlan(one.job.train, one.job.valid, {.batch_size = most, .seed = one.options.seed});
+  return EpochPlan(one.job.train, one.job.valid,
+                   {.batch_size = most, .seed = one.options.learning.seed});
 }
 
 /// Copies rank 0's checkpoint to all ranks, if the training resumes and there is one.
 Status ShareCheckpoint(const OneTraining& one, Transport& transport) {
-  if (!one.options.resume) return Status::Ok();
+  if (!one.options.job.resume) return Status::Ok();
   FileSystem& fs = one.job.store->fs();
   std::vector<std::byte> bytes;
   if (transport.rank() == 0) {
@@ -159,14 +151,14 @@ Status GatherReports(const RankFigures& own, Transport& transport,
 /// Adds to an I/O error, such as a lost rank, in which step it occurred and how to resume.
 Status WithWayOn(const Status& status, const OneTraining& one, const TrainingRun& run) {
   if (status.code() != StatusCode::kIoError) return status;
-  const std::uint64_t every = one.options.checkpoint_every, done = run.progress().done;
+  const std::uint64_t every = one.options.job.checkpoint_every, done = run.progress().done;
   const std::uint64_t kept =
       every == 0 ? 0 : std::max(done - done % every, one.report.resumed_minibatches);
   return {status.code(),
           fmt::format("{} (in step {}; {})", status.message(), done + 1,
                       every == 0  ? std::string("no checkpoints were asked for")
                       : kept == 0 ? std::string("no checkpoint was written yet")
-                                  : fmt::format("--resume goes on after step {}", kept))};
+                                  : fmt::format("`resume` continues after step {}", kept))};
 }
 
 RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const HomeEpochs& epochs,
@@ -192,7 +184,7 @@ RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const Home
 Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRows& rows,
                  FeedPlan feed) {
   const auto& [job, options, scratch, run_options, held, report, control, device] = one;
-  Transport& transport = *options.transport;
+  Transport& transport = *TransportOf(options);
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
@@ -203,9 +195,11 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   });
   TrainingRunOptions of_rank = run_options;
   if (transport.rank() != 0) of_rank.checkpoint.clear();
-  of_rank.checkpoint_at_end |= options.test;  // measuring may be interrupted or lose a rank
+  of_rank.checkpoint_at_end |=
+      options.learning.test;  // measuring may be interrupted or lose a rank
   StageTrace trace;
-  if (!options.trace.empty()) feed.pipeline.trace = &trace;
+  const Path& trace_file = options.minibatch()->trace;
+  if (!trace_file.empty()) feed.pipeline.trace = &trace;
   RankSteps steps(*job.model, job.labels, of_rank.learner, epochs, transport,
                   {.asked = control, .shared = shared}, feed.pipeline.trace);
   TrainingRun run(*job.model, job.labels, of_rank, epochs.counts(), steps);
@@ -234,7 +228,7 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   RHIZOME_RETURN_IF_ERROR(Barrier(transport));
   const RankFigures figures = FiguresOf(one, steps, epochs, rows, pipeline->reader_stats());
   RHIZOME_RETURN_IF_ERROR(GatherReports(figures, transport, report.ranks));
-  if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
+  if (!trace_file.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(trace_file));
   return RemoveTree(fs, superbatches);
 }
 
@@ -246,21 +240,22 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
 ///   5. Evaluates the kept weights over all ranks, if that is asked for.
 Status TrainThisRank(const OneTraining& one) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
-  Transport& transport = *options.transport;
+  Transport& transport = *TransportOf(options);
   RHIZOME_RETURN_IF_ERROR(AgreeOnJob(one, transport));
   RHIZOME_ASSIGN_OR_RETURN(const RowHomes homes, RowHomesOf(*job.graph));
   RHIZOME_RETURN_IF_ERROR(CheckRanks(transport.ranks(), homes));
   RHIZOME_ASSIGN_OR_RETURN(const HomeEpochs epochs, MakeEpochs(one, homes));
   const HomeRange own = HomesOfRank(transport.rank(), homes.count, transport.ranks());
   const SuperbatchLength length = LengthOf(options, epochs.counts());
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<RankRows> rows,
-      RankRows::Create(*job.graph, options.features, homes, transport, options.link, options.io));
+  const RankOptions& settings = *options.minibatch()->ranks;
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<RankRows> rows,
+                           RankRows::Create(*job.graph, options.data.features, homes, transport,
+                                            settings.link, options.resources.io));
   FeedPipelineOptions pipeline = TrainingPipeline(one);
   {
-    RHIZOME_ASSIGN_OR_RETURN(
-        const PrefetchLookahead outlook,
-        PrefetchLookahead::Create(options.prefetch, *job.graph, pipeline.sampler.sampler, control));
+    RHIZOME_ASSIGN_OR_RETURN(const PrefetchLookahead outlook,
+                             PrefetchLookahead::Create(settings.prefetch, *job.graph,
+                                                       pipeline.sampler.sampler, control));
     RHIZOME_RETURN_IF_ERROR(rows->Keep(outlook, epochs, length.max_steps));
   }
   rows->Feed(pipeline);
@@ -271,7 +266,7 @@ Status TrainThisRank(const OneTraining& one) {
   report.superbatch = static_cast<std::uint32_t>(length.max_steps);
   report.minibatches = epochs.counts().train + epochs.counts().valid;
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, epochs, *rows, std::move(feed)));
-  if (!options.test) return Status::Ok();
+  if (!options.learning.test) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(EvaluateOverRanks(one, cache_bytes, transport));
   return Barrier(transport);
 }
@@ -285,7 +280,7 @@ Result<TrainReport> TrainOverRanks(const TrainOptions& options, const JobControl
   };
   // The other ranks are notified of every error.
   Result<TrainReport> report = GuardedTorch(train);
-  if (!report) options.transport->Leave(report.error());
+  if (!report) TransportOf(options)->Leave(report.error());
   return report;
 }
 

@@ -49,19 +49,19 @@ Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& option
   // All lists are read in order, twice per layer, so a cache for some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.sampling.direction, 0, {},
-                                                      options.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.data.sampling.direction,
+                                                      0, {}, options.resources.io, control));
   }
   LayerwiseOptions layerwise;
-  layerwise.features = options.features;
+  layerwise.features = options.data.features;
   layerwise.sampling = WithAllNeighbors(job.sampling);
   layerwise.output.name = "evaluation";
   layerwise.output.codec = {.kind = CodecKind::kBloscLz4, .level = 1};
   layerwise.write_output = false;
   layerwise.memory.cache_bytes = cache_bytes;
-  layerwise.seed = options.seed;
+  layerwise.seed = options.learning.seed;
   if (lists != nullptr) layerwise.neighbors = lists->source();
-  layerwise.threads = std::max<std::uint32_t>(options.threads, 1);
+  layerwise.threads = std::max<std::uint32_t>(options.resources.threads, 1);
   if (sharing != nullptr)
     layerwise.chunk_rows = SharedChunkRows(*job.graph, *job.model, sharing->processes());
   RHIZOME_ASSIGN_OR_RETURN(layerwise.output, MakeOutputEntry(*job.graph, *job.model, layerwise));

@@ -28,7 +28,7 @@ struct LearnerState {
 
 struct OptimizerSettings : OptimizerChoice {
   double learning_rate = 0.01;
-  double weight_decay = 0;  ///< as TrainOptions::weight_decay
+  double weight_decay = 0;  ///< as LearningOptions::weight_decay
 };
 
 /// Updates the weights of a model from their gradients.

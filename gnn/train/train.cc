@@ -15,6 +15,7 @@
 #include "gnn/infer/non_finite_report.h"
 #include "gnn/models/ignored_facts.h"
 #include "gnn/ops/torch_threads.h"
+#include "gnn/options/training_options.h"
 #include "gnn/train/best_model.h"
 #include "gnn/train/device_feed.h"
 #include "gnn/train/measure.h"
@@ -30,9 +31,9 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// Adds a warning to the report, and passes it to options.note.
+/// Adds a warning to the report, and passes it to JobOptions::note.
 void Warn(std::string warning, const TrainOptions& options, TrainReport& report) {
-  if (options.note) options.note(warning);
+  if (options.job.note) options.job.note(warning);
   report.warnings.push_back(std::move(warning));
 }
 
@@ -55,7 +56,8 @@ struct JobState {
 
 /// Returns the file name of a training run's checkpoint in its job's folder.
 std::string CheckpointName(const TrainOptions& options) {
-  return options.seeds == 1 ? kCheckpointName : fmt::format("{}-{}", kCheckpointName, options.seed);
+  return options.learning.seeds == 1 ? kCheckpointName
+                                     : fmt::format("{}-{}", kCheckpointName, options.learning.seed);
 }
 
 BestEpoch BestOf(const TrainProgress& progress, std::uint64_t seed) {
@@ -68,24 +70,24 @@ BestEpoch BestOf(const TrainProgress& progress, std::uint64_t seed) {
 TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& options, JobState& state,
                                   TrainReport& report) {
   TrainingRunOptions run;
-  run.epochs = options.epochs;
-  static_cast<OptimizerChoice&>(run.learner.optimizer) = options.optimizer;
-  run.learner.optimizer.learning_rate = options.learning_rate;
-  run.learner.optimizer.weight_decay = options.weight_decay;
+  run.epochs = options.learning.epochs;
+  static_cast<OptimizerChoice&>(run.learner.optimizer) = options.learning.optimizer;
+  run.learner.optimizer.learning_rate = options.learning.learning_rate;
+  run.learner.optimizer.weight_decay = options.learning.weight_decay;
   run.learner.class_weights = job.class_weights;
-  run.learner.label_smoothing = options.loss.label_smoothing;
-  run.learner.seed = options.seed;
-  run.schedule = options.schedule;
+  run.learner.label_smoothing = options.learning.loss.label_smoothing;
+  run.learner.seed = options.learning.seed;
+  run.schedule = options.learning.schedule;
   run.monitor = job.monitor;
-  run.patience = options.patience;
-  run.min_delta = options.min_delta;
-  run.train_metrics = options.train_metrics;
-  run.features = options.features;
-  run.checkpoint_every = options.checkpoint_every;
-  run.checkpoint_at_end = options.seeds > 1;
+  run.patience = options.learning.patience;
+  run.min_delta = options.learning.min_delta;
+  run.train_metrics = options.learning.train_metrics;
+  run.features = options.data.features;
+  run.checkpoint_every = options.job.checkpoint_every;
+  run.checkpoint_at_end = options.learning.seeds > 1;
   run.checkpoint = state.scratch.folder() / CheckpointName(options);
   run.job = DescribeJob(job, options);
-  run.on_best = [&job, &state, seed = options.seed](const TrainProgress& progress) {
+  run.on_best = [&job, &state, seed = options.learning.seed](const TrainProgress& progress) {
     return state.best.Offer(BestOf(progress, seed), *job.model);
   };
   run.warn = [&options, &report](std::string warning) {
@@ -98,7 +100,7 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
     return id ? ToString(*id) : fmt::format("of row {}", row);
   };
   run.find_bad_vertex = [&job, &options]() -> std::optional<std::string> {
-    const auto first = FirstNonFinite(*job.graph, options.features, JobControl());
+    const auto first = FirstNonFinite(*job.graph, options.data.features, JobControl());
     if (!first) return std::nullopt;
     return ToString(*first);
   };
@@ -112,18 +114,19 @@ Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const Trai
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(job.features, options.model.normalize_features));
   const std::uint64_t rows = job.graph->vertex_count();
+  const DeviceOptions& settings = *options.minibatch()->device;
   std::uint64_t frame_bytes = 0;
-  if (options.device_cache != PolicyKind::kNone) {
+  if (settings.cache != PolicyKind::kNone) {
     RHIZOME_ASSIGN_OR_RETURN(const DeviceProperties now, device.kernels->Facts());
-    frame_bytes = std::min(options.device_memory_bytes.value_or(now.free_bytes / 2),
-                           rows * decoder.row_bytes());
+    frame_bytes =
+        std::min(settings.memory_bytes.value_or(now.free_bytes / 2), rows * decoder.row_bytes());
   }
   report.device = {.name = device.facts.name,
                    .sm = device.facts.compute_capability,
                    .memory_bytes = device.facts.memory_bytes,
                    .frame_bytes = frame_bytes,
-                   .cache = options.device_cache};
-  return DeviceFeedOptions{.policy = options.device_cache,
+                   .cache = settings.cache};
+  return DeviceFeedOptions{.policy = settings.cache,
                            .frame_bytes = frame_bytes,
                            .type = decoder.type(),
                            .dim = decoder.dim(),
@@ -149,8 +152,8 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
   StageTrace trace;
-  const Path trace_file = AbsolutePath(fs, options.trace);
-  if (!options.trace.empty()) feed.pipeline.trace = &trace;
+  const Path trace_file = AbsolutePath(fs, options.minibatch()->trace);
+  if (!trace_file.empty()) feed.pipeline.trace = &trace;
   std::unique_ptr<DeviceFeed> device_feed;
   if (on_device) {
     DeviceFeedOptions where = *on_device;
@@ -183,32 +186,34 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
     RHIZOME_RETURN_IF_ERROR(status);
   }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
-  if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(trace_file));
+  if (!trace_file.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(trace_file));
   return RemoveTree(fs, superbatches);
 }
 
 /// The TrainOnce for minibatches.
 Status TrainOnMinibatches(const OneTraining& one) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
+  const MinibatchOptions& minibatch = *options.minibatch();
   const EpochPlan plan(job.train, job.valid,
-                       {.batch_size = options.batch_size,
-                        .epochs = options.epochs,
-                        .seed = options.seed,
-                        .max_train_batches = options.steps,
-                        .valid_every = options.eval_every});
+                       {.batch_size = minibatch.batch_size,
+                        .epochs = options.learning.epochs,
+                        .seed = options.learning.seed,
+                        .max_train_batches = minibatch.steps,
+                        .valid_every = options.learning.eval_every});
   std::optional<DeviceFeedOptions> on_device;
   if (device != nullptr) {
     job.model->MoveTo(device->place);  // before free memory is measured
     RHIZOME_ASSIGN_OR_RETURN(on_device, PlanDeviceFeed(*device, options, job, report));
   }
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed,
-                           PlanTrainingFeed(one, plan, TrainingPipeline(one), options.superbatch,
-                                            on_device ? &*on_device : nullptr));
+  RHIZOME_ASSIGN_OR_RETURN(
+      FeedPlan feed, PlanTrainingFeed(one, plan, TrainingPipeline(one), minibatch.feed.superbatch,
+                                      on_device ? &*on_device : nullptr));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed), on_device));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
-  return options.test ? EvaluateBestWeights(one, memory.cache_bytes, one.control) : Status::Ok();
+  return options.learning.test ? EvaluateBestWeights(one, memory.cache_bytes, one.control)
+                               : Status::Ok();
 }
 
 /// Trains and measures with one seed, and completes the report. If it fails, the checkpoint remains
@@ -232,18 +237,13 @@ Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, 
   return Status::Ok();
 }
 
-Status CheckDeviceOptions(const TrainOptions& options) {
-  if (options.full_graph) {
-    return Status::Unsupported(
-        "--device cuda is for training on minibatches; --full-graph runs on the processor");
-  }
-  const PolicyKind cache = options.device_cache;
+Status CheckDevice(const DeviceOptions& device) {
+  const PolicyKind cache = device.cache;
   if (cache == PolicyKind::kBelady || cache == PolicyKind::kStatic || cache == PolicyKind::kMatch ||
       cache == PolicyKind::kNone)
     return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("--device-cache {}: rows stay on the device by belady, static, match or none",
-                  PolicyName(cache)));
+  return Status::InvalidArgument(fmt::format(
+      "`device.cache` is {}; a device supports belady, static, match and none", PolicyName(cache)));
 }
 
 SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
@@ -277,24 +277,24 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
   std::vector<SeedReport> seeds;
   std::vector<std::string> warnings = common.warnings;
   std::uint64_t resumed = 0;
-  for (std::uint32_t i = 0; i < options.seeds; ++i) {
+  for (std::uint32_t i = 0; i < options.learning.seeds; ++i) {
     TrainOptions of_seed = options;
-    of_seed.seed = options.seed + i;
+    of_seed.learning.seed = options.learning.seed + i;
     TrainReport run = common;
     run.warnings.clear();
     // The first seed's model was created when the job was opened.
     Status status = i == 0 ? Status::Ok() : MakeModel(of_seed, job);
     if (status.ok()) status = RunTraining(job, of_seed, state, run, control);
     if (!status.ok()) {
-      Summarise(std::move(seeds), state, &run, of_seed.seed, report);
+      Summarise(std::move(seeds), state, &run, of_seed.learning.seed, report);
       warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
       report.warnings = std::move(warnings);
       return status;
     }
-    seeds.push_back(SeedReportOf(run, of_seed.seed));
+    seeds.push_back(SeedReportOf(run, of_seed.learning.seed));
     warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
     resumed += run.resumed_minibatches;
-    if (state.best.best()->seed == of_seed.seed) report = std::move(run);
+    if (state.best.best()->seed == of_seed.learning.seed) report = std::move(run);
   }
   Summarise(std::move(seeds), state, nullptr, 0, report);
   report.warnings = std::move(warnings);
@@ -305,7 +305,7 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
 }  // namespace
 
 Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
-  if (!one.options.resume) return Status::Ok();
+  if (!one.options.job.resume) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
                            LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job));
   if (!checkpoint) return Status::Ok();
@@ -353,11 +353,11 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   // Opened before libtorch is used, and destroyed after all tensors on the device.
   std::optional<ComputeDevice> device;
-  if (options.device == ComputeOn::kCuda) {
-    RHIZOME_RETURN_IF_ERROR(CheckDeviceOptions(options));
+  if (options.minibatch() != nullptr && options.minibatch()->device) {
+    RHIZOME_RETURN_IF_ERROR(CheckDevice(*options.minibatch()->device));
     RHIZOME_ASSIGN_OR_RETURN(device, open());
   }
-  SetTorchThreads(options.threads);
+  SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
   report.task = job.labels.task;
   report.monitor = job.monitor;
@@ -367,36 +367,37 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.model.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(report.ignored,
-                             IgnoredFacts(*job.graph, {.sampling = options.sampling,
+                             IgnoredFacts(*job.graph, {.sampling = options.data.sampling,
                                                        .edge_weights = job.sampling.edge_weights,
                                                        .training = job.train}));
   }
-  report.direction = options.sampling.direction;
+  report.direction = options.data.sampling.direction;
   report.edge_weights = job.sampling.edge_weights;
-  ReportIgnored(report.ignored, options.note);
+  ReportIgnored(report.ignored, options.job.note);
   for (std::string& warning : WarningsOf(job, options)) Warn(std::move(warning), options, report);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
-                           JobScratch::Open(*job.store, options.job,
-                                            options.resume ? JobScratch::Leftovers::kKeep
-                                                           : JobScratch::Leftovers::kRemove));
+                           JobScratch::Open(*job.store, options.job.name,
+                                            options.job.resume ? JobScratch::Leftovers::kKeep
+                                                               : JobScratch::Leftovers::kRemove));
   // Only rank 0's folder has a checkpoint to resume from.
-  const bool resumes = options.checkpoint_every > 0 || options.resume;
-  if (resumes && (options.transport == nullptr || options.transport->rank() == 0)) scratch->Keep();
-  JobState state{
-      .scratch = *scratch,
-      .best = BestModel(AbsolutePath(job.store->fs(), options.out), job.labels.task, job.monitor),
-      .once = once,
-      .device = device ? &*device : nullptr};
+  const bool resumes = options.job.checkpoint_every > 0 || options.job.resume;
+  const Transport* const transport = TransportOf(options);
+  if (resumes && (transport == nullptr || transport->rank() == 0)) scratch->Keep();
+  JobState state{.scratch = *scratch,
+                 .best = BestModel(AbsolutePath(job.store->fs(), options.job.out), job.labels.task,
+                                   job.monitor),
+                 .once = once,
+                 .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
     report.peak_memory_bytes = PeakResidentBytes();
-    report.model = state.best.best() ? options.out.string() : "";
-    if (options.on_stop && !report.seeds.empty()) options.on_stop(report);
+    report.model = state.best.best() ? options.job.out.string() : "";
+    if (options.job.on_stop && !report.seeds.empty()) options.job.on_stop(report);
     // Only the checkpoints can be reused.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
     return Fail(state.best.Explain(status));
   }
-  report.model = options.out.string();
+  report.model = options.job.out.string();
   scratch->RemoveAtEnd();
   report.peak_memory_bytes = PeakResidentBytes();
   return report;

@@ -14,10 +14,10 @@ namespace {
 
 /// Returns whether rows and lists use memory in turn (Overlap::kChangeset), or nullopt if the plan
 /// may choose. Memory in which a device reads rows in place is not lent to lists.
-std::optional<bool> InTurn(const TrainOptions& options, const DeviceFeedOptions* on_device) {
-  if (!options.overlap && on_device != nullptr && on_device->reaches) return false;
-  if (!options.overlap) return std::nullopt;
-  return *options.overlap == Overlap::kChangeset;
+std::optional<bool> InTurn(const FeedOptions& feed, const DeviceFeedOptions* on_device) {
+  if (!feed.overlap && on_device != nullptr && on_device->reaches) return false;
+  if (!feed.overlap) return std::nullopt;
+  return *feed.overlap == Overlap::kChangeset;
 }
 
 }  // namespace
@@ -33,13 +33,13 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
   const TrainOptions& options = one.options;
   FeedPipelineOptions feed;
   feed.sampler = one.job.sampling;
-  SetSamplers(options.seed, options.threads, feed.sampler);
-  feed.features = options.features;
+  SetSamplers(options.learning.seed, options.resources.threads, feed.sampler);
+  feed.features = options.data.features;
   feed.normalize = options.model.normalize_features;
-  feed.policy = options.cache;
-  feed.prior = options.prior;
-  feed.io = options.io;
-  feed.overlap = options.overlap.value_or(Overlap::kAll);
+  feed.policy = options.minibatch()->feed.cache;
+  feed.prior = options.minibatch()->feed.prior;
+  feed.io = options.resources.io;
+  feed.overlap = options.minibatch()->feed.overlap.value_or(Overlap::kAll);
   return feed;
 }
 
@@ -49,7 +49,7 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
   const auto& [job, options, scratch, run, held, report, control, device] = one;
   const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
-        job.valid.size() + (options.train_metrics ? job.train.size() : 0);
+        job.valid.size() + (options.learning.train_metrics ? job.train.size() : 0);
     return held() + ScoreTable::BytesFor(job.labels, measured);
   };
   const auto compute_bytes = [&one, on_device](const Minibatch& minibatch) {
@@ -62,13 +62,14 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
   const std::uint64_t schedule_bytes = on_device != nullptr && KnowsTheFuture(on_device->policy)
                                            ? DeviceFrames::kScheduleBytesPerAccess
                                            : 0;
+  const FeedOptions& settings = options.minibatch()->feed;
   const FeedJob feed_job{.graph = *job.graph,
                          .pipeline = std::move(pipeline),
-                         .fixed = {.cache_bytes = options.cache_bytes,
+                         .fixed = {.cache_bytes = settings.cache_bytes,
                                    .superbatch = superbatch,
-                                   .neighbor_cache_bytes = options.neighbor_cache_bytes,
-                                   .in_turn = InTurn(options, on_device)},
-                         .memory_bytes = options.memory_bytes,
+                                   .neighbor_cache_bytes = settings.neighbor_cache_bytes,
+                                   .in_turn = InTurn(settings, on_device)},
+                         .memory_bytes = options.resources.memory_bytes,
                          .held_bytes = held_bytes,
                          .compute_bytes = compute_bytes,
                          .other_schedule_bytes = schedule_bytes};

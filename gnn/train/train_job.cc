@@ -13,63 +13,37 @@
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_description.h"
 #include "gnn/infer/layerwise_run.h"
+#include "gnn/options/training_options.h"
 #include "gnn/train/class_weights.h"
 
 namespace rhizome {
 inline namespace internal {
 namespace {
 
-Status CheckLearning(const TrainOptions& options) {
-  const auto refuse = [](std::string_view what) {
-    return Status::InvalidArgument(std::string(what));
-  };
-  if (!(options.learning_rate > 0))
-    return refuse(fmt::format("--lr {}; it must be above 0", options.learning_rate));
-  if (!(options.weight_decay >= 0))
-    return refuse(fmt::format("--weight-decay {}; it must not be negative", options.weight_decay));
-  const OptimizerChoice& optimizer = options.optimizer;
-  if (!(optimizer.momentum >= 0 && optimizer.momentum < 1))
-    return refuse(fmt::format("a momentum of {}; it must be in [0, 1)", optimizer.momentum));
-  if (!(optimizer.clip_norm >= 0))
-    return refuse(fmt::format("--clip-norm {}; it must not be negative", optimizer.clip_norm));
-  if (!(options.schedule.factor > 0 && options.schedule.factor < 1))
-    return refuse(fmt::format("a schedule's factor of {}; it must be between 0 and 1",
-                              options.schedule.factor));
-  if (!(options.loss.label_smoothing >= 0 && options.loss.label_smoothing < 1))
-    return refuse(
-        fmt::format("--label-smoothing {}; it must be in [0, 1)", options.loss.label_smoothing));
-  if (!(options.min_delta >= 0))
-    return refuse(fmt::format("--min-delta {}; it must not be negative", options.min_delta));
-  if (options.seeds == 0 || options.eval_every == 0)
-    return refuse("--seeds and --eval-every must be at least 1");
-  return Status::Ok();
-}
-
 Status CheckTrainOptions(const TrainOptions& options) {
+  const std::vector<std::int64_t> fanouts = FanoutsOf(options);
   const std::size_t hops =
-      options.sampling.typed_fanouts.empty() ? options.fanouts.size() : HopsOf(options.sampling);
+      options.data.sampling.typed_fanouts.empty() ? fanouts.size() : HopsOf(options.data.sampling);
   if (!options.model.no_edges && hops != options.model.layers) {
     return Status::InvalidArgument(
-        fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
+        fmt::format("{} fanouts for {} layers; give one for each layer, such as `fanouts=10,10`",
                     hops, options.model.layers));
   }
-  if (options.batch_size == 0 || options.epochs == 0) {
-    return Status::InvalidArgument("batch size and epochs must be at least 1");
-  }
-  if (options.labels.empty() || options.split.empty()) {
+  if (options.data.labels.empty() || options.data.split.empty()) {
     return Status::InvalidArgument("the arrays of labels and of the split must be named");
   }
-  if (options.labels == options.features) {
+  if (options.data.labels == options.data.features) {
     return Status::InvalidArgument(
-        fmt::format("array {} cannot be both features and labels", options.labels));
+        fmt::format("array {} cannot be both features and labels", options.data.labels));
   }
-  if (options.epochs > EpochPlan::kMaxEpochs) {
+  if (options.learning.epochs > EpochPlan::kMaxEpochs) {
     return Status::InvalidArgument(
-        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
+        fmt::format("{} epochs; at most {}", options.learning.epochs, EpochPlan::kMaxEpochs));
   }
-  RHIZOME_RETURN_IF_ERROR(CheckLearning(options));
+  RHIZOME_RETURN_IF_ERROR(CheckRanges(options));
   // Checks now that the results can be written, rather than after hours of training.
-  for (const Path& path : {options.out, options.trace}) {
+  const Path trace = options.minibatch() != nullptr ? options.minibatch()->trace : Path();
+  for (const Path& path : {options.job.out, trace}) {
     if (path.empty()) continue;
     const Result<OutputFile> probe = OutputFile::Create(path);
     if (!probe) return probe.error();
@@ -90,30 +64,33 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                                                fmt::join(names, ", ")));
   }
   const bool classes = task == Task::kMulticlass || task == Task::kBinary;
-  if (!classes && (!options.loss.class_weights.empty() || options.loss.label_smoothing > 0)) {
+  if (!classes &&
+      (!options.learning.loss.class_weights.empty() || options.learning.loss.label_smoothing > 0)) {
     return Status::InvalidArgument(fmt::format(
         "class weights and label smoothing are for multiclass and binary tasks, not for {}",
         TaskName(task)));
   }
   if (!job.valid.empty()) return Status::Ok();
-  if (options.patience == 0 && options.schedule.kind != ScheduleKind::kPlateau) return Status::Ok();
+  if (options.learning.patience == 0 && options.learning.schedule.kind != ScheduleKind::kPlateau)
+    return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("--patience and --schedule plateau need a validation set, and array {} puts no "
                   "vertex into it (value 1)",
-                  options.split));
+                  options.data.split));
 }
 
 /// If the model has a batch norm over target vertices, checks that some training minibatch has more
 /// than one vertex: a single row has no variance, and the statistics would never be learnt.
 Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
-  if (options.full_graph || !job.model->layer(job.model->layers() - 1).norms_targets())
+  const MinibatchOptions* const minibatch = options.minibatch();
+  if (minibatch == nullptr || !job.model->layer(job.model->layers() - 1).norms_targets())
     return Status::Ok();
-  if (options.batch_size > 1 && job.train.size() > 1) return Status::Ok();
+  if (minibatch->batch_size > 1 && job.train.size() > 1) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "a batch norm needs minibatches of more than one vertex, and {}, or train a model without "
       "batch norm (gin has one in each layer)",
-      options.batch_size == 1 ? "the batch size is 1: raise it"
-                              : "the training set has one: add vertices to it"));
+      minibatch->batch_size == 1 ? "the batch size is 1: raise it"
+                                 : "the training set has one: add vertices to it"));
 }
 
 /// Checks that the store keeps the lists that layers use, and the opposite direction's.
@@ -131,12 +108,15 @@ Status CheckBothSides(const GenerationInfo& info) {
 /// Resolves the sampling options against the graph.
 Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (options.model.no_edges) return Status::Ok();
-  if (options.full_graph) RHIZOME_RETURN_IF_ERROR(CheckBothSides(job.graph->info()));
-  RHIZOME_ASSIGN_OR_RETURN(job.sampling, ResolveSampling(options.sampling, options.edge_weights,
-                                                         options.fanouts, *job.graph));
-  RHIZOME_RETURN_IF_ERROR(
-      SetValidSampler(options.eval_fanouts, options.model.layers, job.sampling));
-  if (!options.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
+  if (options.full_graph() != nullptr) RHIZOME_RETURN_IF_ERROR(CheckBothSides(job.graph->info()));
+  RHIZOME_ASSIGN_OR_RETURN(job.sampling,
+                           ResolveSampling(options.data.sampling, options.data.edge_weights,
+                                           FanoutsOf(options), *job.graph));
+  const std::vector<std::int64_t> eval_fanouts = options.minibatch() != nullptr
+                                                     ? options.minibatch()->eval_fanouts
+                                                     : std::vector<std::int64_t>();
+  RHIZOME_RETURN_IF_ERROR(SetValidSampler(eval_fanouts, options.model.layers, job.sampling));
+  if (!options.learning.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
   return Status::InvalidArgument(
       "the metrics at the end are computed layer by layer, and that is not how these neighbours "
       "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
@@ -156,23 +136,24 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   TrainJob job;
   RHIZOME_ASSIGN_OR_RETURN(job.store,
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
-                                       {.scratch = options.scratch}));
-  RHIZOME_ASSIGN_OR_RETURN(job.graph,
-                           Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
+                                       {.scratch = options.job.scratch}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      job.graph, Graph::Open(std::as_const(*job.store), {.topology = options.data.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.data.features));
   job.features = features->entry();
-  RHIZOME_ASSIGN_OR_RETURN(job.labels,
-                           ReadTaskLabels(*job.graph, options.labels, options.split, options.task));
+  RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadTaskLabels(*job.graph, options.data.labels,
+                                                      options.data.split, options.learning.task));
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
   job.train = job.labels.Members(*job.graph, Split::kTrain);
   job.valid = job.labels.Members(*job.graph, Split::kValid);
-  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(job.train, options.split));
-  job.monitor = options.monitor.value_or(MainMetric(job.labels.task));
+  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(job.train, options.data.split));
+  job.monitor = options.learning.monitor.value_or(MainMetric(job.labels.task));
   RHIZOME_RETURN_IF_ERROR(CheckTask(options, job));
-  RHIZOME_ASSIGN_OR_RETURN(job.class_weights, ClassWeights(options.loss.class_weights, job.labels));
-  if (!options.init.empty()) {
-    auto loaded = LoadSafetensors(job.store->fs(), options.init);
-    if (!loaded) return Fail(OfNamedFile(loaded.error(), options.init));
+  RHIZOME_ASSIGN_OR_RETURN(job.class_weights,
+                           ClassWeights(options.learning.loss.class_weights, job.labels));
+  if (!options.learning.init.empty()) {
+    auto loaded = LoadSafetensors(job.store->fs(), options.learning.init);
+    if (!loaded) return Fail(OfNamedFile(loaded.error(), options.learning.init));
     job.init = *std::move(loaded);
   }
   RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
@@ -186,10 +167,12 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
   const ModelShape shape{.spec = options.model,
                          .inputs = static_cast<std::int64_t>(job.features.dim),
                          .classes = job.labels.outputs()};
-  RHIZOME_ASSIGN_OR_RETURN(job.model, Model::Create(shape, options.seed));
+  RHIZOME_ASSIGN_OR_RETURN(job.model, Model::Create(shape, options.learning.seed));
   if (!job.init) return Status::Ok();
   const Result<Model> first = Model::FromFile(job.init->file);
-  if (!first) return OfNamedFile(first.error().WithContext(options.init.string()), options.init);
+  if (!first)
+    return OfNamedFile(first.error().WithContext(options.learning.init.string()),
+                       options.learning.init);
   const TensorFile from = first->ToFile(), into = job.model->ToFile();
   for (const auto& [name, tensor] : into.tensors) {
     const auto found = from.tensors.find(name);
@@ -197,7 +180,7 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
     return Status::InvalidArgument(fmt::format(
         "--init {}: its tensor {} {}, and this model's has shape [{}]; give the options with which "
         "it was trained",
-        options.init.string(), name,
+        options.learning.init.string(), name,
         found == from.tensors.end()
             ? std::string("is missing")
             : fmt::format("has shape [{}]", fmt::join(found->second.shape, ", ")),
@@ -207,7 +190,7 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
     return Status::InvalidArgument(
         fmt::format("--init {}: it has more tensors than this model; give the options with which "
                     "it was trained",
-                    options.init.string()));
+                    options.learning.init.string()));
   }
   job.model->RestoreWeights(first->CopyWeights());
   return Status::Ok();
@@ -228,60 +211,60 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
         fmt::join(absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
         shown < absent.size() ? ", ..." : ""));
   }
-  if (options.out.empty()) warnings.emplace_back("no --out: the model is measured and then lost");
+  if (options.job.out.empty())
+    warnings.emplace_back("no --out: the model is measured and then lost");
   return warnings;
 }
 
 StateId StateOfJob(const TrainJob& job, const TrainOptions& options) {
-  return job.graph->StateWith(
-      std::array{options.features, options.labels, ParseSplitReference(options.split)->array});
+  return job.graph->StateWith(std::array{options.data.features, options.data.labels,
+                                         ParseSplitReference(options.data.split)->array});
 }
 
 std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
   const Manifest& manifest = job.store->manifest();
+  const LearningOptions& learning = options.learning;
+  const MinibatchOptions minibatch =
+      options.minibatch() != nullptr ? *options.minibatch() : MinibatchOptions();
   nlohmann::json description = {{"job", "train"},
                                 {"store", job.store->id().ToString()},
                                 {"generation", manifest.generation},
                                 {"sequence", job.graph->sequence()},
                                 {kStateField, StateOfJob(job, options).ToString()},
                                 {"features", job.features.array_id},
-                                {"labels", manifest.FindArray(options.labels)->array_id},
-                                {"split", SplitArrayId(manifest, options.split)},
+                                {"labels", manifest.FindArray(options.data.labels)->array_id},
+                                {"split", SplitArrayId(manifest, options.data.split)},
                                 {"model", DescribeModelShape(job.model->shape())},
-                                {"fanouts", options.fanouts},
-                                {"batch_size", options.batch_size},
-                                {"steps", options.steps},
-                                {"learning_rate", options.learning_rate},
-                                {"weight_decay", options.weight_decay},
-                                {"seed", options.seed}};
+                                {"fanouts", FanoutsOf(options)},
+                                {"batch_size", minibatch.batch_size},
+                                {"steps", minibatch.steps},
+                                {"learning_rate", learning.learning_rate},
+                                {"weight_decay", learning.weight_decay},
+                                {"seed", learning.seed}};
   // A job that uses none of these options has the description of older versions.
   const auto add = [&](const char* name, const auto& value, const auto& usual) {
     if (value != usual) description[name] = value;
   };
-  const TrainOptions usual;
-  add("sampling", DescribeDraws(options.sampling, job.sampling.edge_weights), std::string());
+  description.update(DescribeModelOptions(options));
+  add("sampling", DescribeDraws(options.data.sampling, job.sampling.edge_weights), std::string());
   add("task", TaskName(job.labels.task), TaskName(Task::kMulticlass));
   add("monitor", MetricName(job.monitor), MetricName(Metric::kAccuracy));
   add("class_weights", job.class_weights, std::vector<float>());
-  add("label_smoothing", options.loss.label_smoothing, usual.loss.label_smoothing);
-  add("optimizer", static_cast<int>(options.optimizer.kind), 0);
-  if (options.optimizer.kind == OptimizerKind::kSgd)
-    description["momentum"] = options.optimizer.momentum;
-  add("decay_first_layer_only", options.optimizer.decay_first_layer_only, false);
-  if (options.weight_decay > 0) description["decay"] = "matrices";
-  add("clip_norm", options.optimizer.clip_norm, usual.optimizer.clip_norm);
+  add("optimizer", static_cast<int>(learning.optimizer.kind), 0);
+  if (learning.optimizer.kind == OptimizerKind::kSgd)
+    description["momentum"] = learning.optimizer.momentum;
+  if (learning.weight_decay > 0) description["decay"] = "matrices";
   add("init", job.init ? ToHex(job.init->hash) : "", "");
-  add("full_graph", options.full_graph, false);
-  add("eval_every", options.eval_every, usual.eval_every);
-  add("eval_fanouts", options.eval_fanouts, usual.eval_fanouts);
-  if (options.split.find(':') != options.split.npos) description["split_column"] = options.split;
-  const ScheduleOptions& schedule = options.schedule;
+  add("full_graph", options.full_graph() != nullptr, false);
+  if (options.data.split.find(':') != options.data.split.npos)
+    description["split_column"] = options.data.split;
+  const ScheduleOptions& schedule = learning.schedule;
   const bool scheduled = schedule.kind != ScheduleKind::kConstant || schedule.warmup > 0;
   if (scheduled) {
     description["schedule"] = {static_cast<int>(schedule.kind), schedule.warmup, schedule.every,
-                               schedule.factor, options.min_delta};
+                               schedule.factor, learning.min_delta};
   }
-  if (scheduled || options.eval_every > 1) description["epochs"] = options.epochs;
+  if (scheduled || learning.eval_every > 1) description["epochs"] = learning.epochs;
   return description.dump();
 }
 

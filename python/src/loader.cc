@@ -68,8 +68,8 @@ LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& argum
   options.memory_bytes = arguments.memory_bytes;
   const auto policy = ParsePolicy(arguments.policy);
   if (!policy) throw nb::value_error(("policy: there is no '" + arguments.policy + "'").c_str());
-  options.policy = *policy;
-  options.superbatch = arguments.superbatch;
+  options.feed.cache = *policy;
+  options.feed.superbatch = arguments.superbatch;
   options.job = "python";
   return options;
 }

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   if (argc != 2 || rhizome_gnn_scores_v1() == nullptr) return 1;
   rhizome::TrainOptions options;
   options.store = argv[1];
-  options.features = "no such array";
+  options.data.features = "no such array";
   const rhizome::JobControl control;
   const auto report = rhizome_gnn_entry_v1()->Train(options, control);
   if (report) return 1;

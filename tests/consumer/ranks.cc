@@ -138,13 +138,13 @@ class OwnTransport final : public rhizome::Transport {
 Status Train(const std::string& store, const std::string& model, rhizome::Transport& transport) {
   rhizome::TrainOptions options;
   options.store = store;
-  options.out = model;
-  options.scratch = model + "-scratch";
-  options.transport = &transport;
-  options.epochs = 2;
-  options.batch_size = 20;
-  options.cache_bytes = 10000;
-  options.test = false;
+  options.job.out = model;
+  options.job.scratch = model + "-scratch";
+  options.minibatch()->ranks = {.transport = &transport};
+  options.learning.epochs = 2;
+  options.minibatch()->batch_size = 20;
+  options.minibatch()->feed.cache_bytes = 10000;
+  options.learning.test = false;
   const rhizome::JobControl control;
   const auto report = rhizome_gnn_entry_v1()->Train(options, control);
   if (!report) return report.error();

@@ -152,11 +152,11 @@ class GnnDeltaTest : public ::testing::TestWithParam<testing::NetworkCase> {
     options.model = GetParam().spec;
     options.model.dropout =
         0;  // its mask depends on positions in the minibatch, which the order of lists changes
-    options.fanouts = {kAllNeighbors, kAllNeighbors};
-    options.epochs = 1;
-    options.topology = topology;
-    options.io = IoMaker::kPread;
-    options.out = model();
+    options.minibatch()->fanouts = {kAllNeighbors, kAllNeighbors};
+    options.learning.epochs = 1;
+    options.data.topology = topology;
+    options.resources.io = IoMaker::kPread;
+    options.job.out = model();
     const JobControl control;
     return rhizome_gnn_entry_v1()->Train(options, control);
   }

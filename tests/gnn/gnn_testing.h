@@ -57,11 +57,11 @@ inline TrainOptions SmallTraining(const Path& store) {
   TrainOptions options;
   options.store = store;
   options.model.hidden = 16;
-  options.fanouts = {5, 5};
-  options.batch_size = 100;
-  options.epochs = 4;
-  options.seed = 3;
-  options.threads = 1;
+  options.minibatch()->fanouts = {5, 5};
+  options.minibatch()->batch_size = 100;
+  options.learning.epochs = 4;
+  options.learning.seed = 3;
+  options.resources.threads = 1;
   return options;
 }
 

@@ -6,23 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "gnn/options/infer_fields.h"
 #include "rhizome/policies.h"
 #include "tools/cli/text.h"
-#include "tools/cli/topology_flags.h"
 #include "tools/import/layout_flags.h"
-#include "tools/import/neighbor_flags.h"
 
-// Flags shared by `train`, `infer`, `plan infer` and `export --predictions`, one function per group
-// of flags, and the text of their notes.
+// Flags shared by `train`, `infer`, `plan` and `export --predictions`, from the tables of their
+// options, and the text of their notes.
 
 namespace rhizome {
 
 const char* const kIgnoredHelp =
-    "The networks take all vertices and all edges for alike: types and edge attributes are not "
-    "used\n"
-    "but to draw neighbours, and one direction of directed edges unless --direction is both. What "
-    "a\n"
-    "job does not use of a graph is said in a note, and in `ignored` in the JSON.\n";
+    "Models ignore the types of vertices, and of edges except for sampling; they ignore edge\n"
+    "attributes other than weights and times, and use one direction of directed edges unless\n"
+    "--direction is both. A note, and `ignored` in the JSON, report what a job ignored.\n";
 
 JobNote PrintsNotes(const Session& session) {
   return [&session](std::string_view note) {
@@ -33,14 +30,18 @@ JobNote PrintsNotes(const Session& session) {
 
 std::string PercentOrNone(const Json& share) { return share.is_null() ? "none" : Percent(share); }
 
-void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& cache,
-                       std::optional<std::uint64_t>& cache_bytes) {
-  AddSize(verb, "--memory", memory_bytes, "Bound on memory, beyond the bare process");
-  std::vector<std::pair<std::string, PolicyKind>> policies;
-  for (const PolicyKind kind : AllPolicies()) policies.emplace_back(PolicyName(kind), kind);
-  AddChoice<PolicyKind>(verb, "--cache", cache, std::move(policies), "What the buffer pool keeps");
-  AddSize(verb, "--cache-bytes", cache_bytes,
-          "Size of the buffer pool; default: what --memory leaves");
+const char* DirectionName(Direction direction) {
+  if (direction == Direction::kBoth) return "both";
+  return direction == Direction::kIn ? "in" : "out";
+}
+
+std::string DescribeEdges(const Json& fields) {
+  const std::string direction = fields["direction"];
+  const bool weights = fields["edge_weights"];
+  if (direction == "in" && !weights) return "";
+  return fmt::format("walked {}{}\n",
+                     direction == "both" ? "edges of both directions" : direction + "-edges",
+                     weights ? ", each with its weight" : "");
 }
 
 namespace {
@@ -59,8 +60,8 @@ void AddChunkCacheFlag(CLI::App& verb, InferOptions& options) {
               throw CLI::ValidationError("--cache", "'" + given + "' is not one of " + names);
             options.tuning.cache = *policy;
           },
-          "What the cache of chunks keeps; cached-first: as fifo, and of what a block needs the "
-          "chunks that are there are taken before others are read")
+          "Replacement policy of the chunk cache; cached-first: fifo, and chunks in the cache are "
+          "used before others are read")
       ->type_name(names)
       ->default_str("belady");
 }
@@ -78,53 +79,13 @@ void AddLayoutFlag(CLI::App& verb, std::optional<RowRule>& layout) {
               throw CLI::ValidationError("--layout", "'" + given + "' is not one of " + kNames);
             layout = rule->rows;
           },
-          "Order of the rows between two layers; auto: that which reads least, by counting")
+          "Order of rows between two layers; auto: the order that needs the fewest reads, counted")
       ->type_name(kNames)
       ->default_str("auto");
 }
 
-/// Adds --fanout and the flags related to it.
-void AddWalkFlags(CLI::App& verb, InferOptions& options) {
-  verb.add_option_function<std::string>(
-          "--fanout",
-          [&options](const std::string& given) {
-            const auto fanouts = ParseFanouts(given);
-            if (!fanouts) {
-              throw CLI::ValidationError("--fanout",
-                                         "'" + given + "' is not all or a list such as 10,10");
-            }
-            options.fanouts = given == "all" ? std::vector<std::int64_t>() : *fanouts;
-          },
-          "Neighbours of each layer")
-      ->type_name("all|N,N,...")
-      ->default_str("all");
-  AddNeighborFlags(verb, options.sampling, options.edge_weights);
-}
-
-void AddFeaturesFlag(CLI::App& verb, std::string& features) {
-  verb.add_option("--features", features, "Array of input rows")
-      ->type_name("NAME")
-      ->capture_default_str();
-}
-
-void AddSeedFlag(CLI::App& verb, InferOptions& options) {
-  verb.add_option("--seed", options.seed, "Of sampled neighbours")
-      ->type_name("N")
-      ->capture_default_str();
-}
-
-}  // namespace
-
-void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
-                      std::string& split) {
-  AddFeaturesFlag(verb, features);
-  verb.add_option("--labels", labels, "Array of classes, integers [rows, 1]")
-      ->type_name("NAME")
-      ->capture_default_str();
-  CLI::Option* const whole =
-      verb.add_option("--split", split, "Array: 0 train, 1 valid, 2 test, 255 none")
-          ->type_name("NAME")
-          ->capture_default_str();
+/// Adds --split-column, another way to name a split.
+void AddSplitColumnFlag(CLI::App& verb, std::string& split) {
   verb.add_option_function<std::string>(
           "--split-column",
           [&split](const std::string& given) {
@@ -135,56 +96,64 @@ void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels
             }
             split = given;
           },
-          "Instead of --split, column K (from 0) of an array with a split in each column")
+          "Instead of --split: column K (from 0) of an array with a split in each column")
       ->type_name("NAME:K")
-      ->excludes(whole);
+      ->excludes(verb.get_option("--split"));
 }
 
-void AddInferModeFlag(CLI::App& verb, InferOptions& options) {
-  AddChoice<InferMode>(
-      verb, "--mode", options.mode,
-      {{"layerwise", InferMode::kLayerwise}, {"samplewise", InferMode::kSamplewise}},
-      "Layer by layer, each vertex once; or each vertex with its own neighbourhood");
+/// Adds the resources of an inference, which does not read mapped files.
+void AddInferResources(OptionFlags& flags, ResourceOptions& resources) {
+  EachResourceField(
+      [&flags](const Option& row, auto& field) {
+        flags(row.field == "resources.io" ? row.Only("auto|uring|pread") : row, field);
+      },
+      resources);
+}
+
+}  // namespace
+
+void AddDataFlags(OptionFlags& flags, CLI::App& verb, DataOptions& data) {
+  EachDataField(flags, data);
+  AddSplitColumnFlag(verb, data.split);
 }
 
 void AddPredictionFlags(CLI::App& verb, InferOptions& options) {
   const std::size_t before = verb.get_options().size();
-  AddFeaturesFlag(verb, options.features);
-  AddInferModeFlag(verb, options);
-  AddWalkFlags(verb, options);
-  AddSeedFlag(verb, options);
-  AddThreads(verb, options.threads);
-  AddScratch(verb, options.scratch);
+  OptionFlags flags(verb);
+  const auto some = [&flags](const Option& row, auto& field) {
+    if (row.field != "data.labels" && row.field != "data.split" && row.field != "data.topology")
+      flags(row, field);
+  };
+  EachDataField(some, options.data);
+  EachComputedField(flags, options);
+  EachResourceField(
+      [&flags](const Option& row, auto& field) {
+        if (row.field == "resources.threads") flags(row, field);
+      },
+      options.resources);
   const std::vector<CLI::Option*> all = verb.get_options();
   for (std::size_t i = before; i < all.size(); ++i) all[i]->group("Options of --predictions");
 }
 
 void AddInferFlags(CLI::App& verb, InferOptions& options) {
-  AddGnnArrayFlags(verb, options.features, options.labels, options.split);
-  AddWalkFlags(verb, options);
-  verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
-  AddSize(verb, "--memory", options.memory_bytes, "Bound on memory, beyond the bare process");
+  OptionFlags flags(verb);
+  AddDataFlags(flags, verb, options.data);
+  EachComputedField(
+      [&flags](const Option& row, auto& field) {
+        if (row.field == "fanouts" || row.field == "seed") flags(row, field);
+      },
+      options);
+  EachLayerwiseField(flags, options);
   AddChunkCacheFlag(verb, options);
-  AddSize(verb, "--cache-bytes", options.tuning.cache_bytes,
-          "Size of the cache of chunks; default: what --memory leaves");
   AddLayoutFlag(verb, options.tuning.layout);
-  AddTopologyFlag(verb, options.topology);
-  AddSize(verb, kNeighborCacheFlag, options.tuning.neighbor_cache_bytes,
-          std::string(kNeighborCacheHelp) + " (the default: every list is read in order)");
-  AddIoFlag(verb, options.tuning.io, "How lists are read with --topology direct");
-  verb.add_option("--block-rows", options.tuning.block_rows,
-                  "Vertices computed at a time; 0: as many as --memory holds sums of")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32))
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk of the result; 0: chosen")
-      ->check(CLI::Range(std::uint64_t{0}, kMaxRows))
-      ->type_name("N")
-      ->capture_default_str();
+  AddInferResources(flags, options.resources);
   AddInnerRowsFlag(verb, options.inner_rows);
-  AddSeedFlag(verb, options);
-  AddThreads(verb, options.threads);
   AddCodecFlag(verb, options.codec);
+}
+
+InferOptions CompleteInferOptions(InferOptions options) {
+  if (options.fanouts == std::vector<std::int64_t>{kAllNeighbors}) options.fanouts.clear();
+  return options;
 }
 
 }  // namespace rhizome

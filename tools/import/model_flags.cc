@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "gnn/options/train_fields.h"
 #include "tools/cli/gnn_library.h"
 
 namespace rhizome {
@@ -59,11 +60,8 @@ void AddFlag(CLI::App& verb, const Owned& owned, std::size_t models, ModelSpec& 
 
 }  // namespace
 
-void AddModelKindFlags(CLI::App& verb, ModelSpec& spec) {
-  verb.add_option("--model", spec.kind,
-                  "Kind of network; 'rhizome models' lists them with their options")
-      ->type_name("NAME")
-      ->capture_default_str();
+void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec) {
+  EachModelField(flags, spec);
   verb.preparse_callback([&verb, &spec](std::size_t) {
     const Result<const GnnEntry*> gnn = LoadGnnLibrary();
     if (!gnn) {

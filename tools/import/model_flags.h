@@ -1,13 +1,13 @@
 #pragma once
 
 #include "rhizome/model_spec.h"
-#include "tools/cli/cli.h"
+#include "tools/cli/option_flags.h"
 
 namespace rhizome {
 
-/// Adds --model. When the verb is parsed, also adds a flag for each option of each model that
-/// librhizome_gnn provides (GnnEntry::Models), which requires loading that library. `spec` must
-/// outlive `verb`.
-void AddModelKindFlags(CLI::App& verb, ModelSpec& spec);
+/// Adds the flags of a model. When the verb is parsed, also adds a flag for each option of each
+/// model that librhizome_gnn provides (GnnEntry::Models), which requires loading that library.
+/// `spec` must outlive `verb`.
+void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec);
 
 }  // namespace rhizome

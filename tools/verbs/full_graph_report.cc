@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tools/cli/text.h"
-#include "tools/import/learning_flags.h"
+#include "tools/import/learning_report.h"
 
 // Reports of full-graph training: the plan by pass, its arrays and bytes, and the measured epochs,
 // first as JSON, then as tables formatted from that JSON.

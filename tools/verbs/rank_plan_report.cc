@@ -151,12 +151,12 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
   fields["epochs"] = options.epochs;
   fields["steps"] = report.steps;
   fields["valid_steps"] = report.valid_steps;
-  fields["batch_size"] = options.batch_size;
-  fields["superbatch"] = options.superbatch;
-  fields["prior"] = PriorName(options.prior);
-  fields["prefetch"] = PrefetchName(options.prefetch.policy);
-  fields["model"] = {{"link_bits_per_second", options.link.bits_per_second},
-                     {"link_latency_seconds", options.link.latency_seconds},
+  fields["batch_size"] = options.minibatch.batch_size;
+  fields["superbatch"] = options.minibatch.feed.superbatch;
+  fields["prior"] = PriorName(options.minibatch.feed.prior);
+  fields["prefetch"] = PrefetchName(options.minibatch.ranks->prefetch.policy);
+  fields["model"] = {{"link_bits_per_second", options.minibatch.ranks->link.bits_per_second},
+                     {"link_latency_seconds", options.minibatch.ranks->link.latency_seconds},
                      {"disk_seconds_per_read", options.disk.seconds_per_read},
                      {"disk_bytes_per_second", options.disk.bytes_per_second},
                      {"read_seconds", options.read_seconds ? Json(*options.read_seconds) : Json()},

@@ -47,8 +47,10 @@ Result<TrainRanks> TrainRanks::Open(const TrainRankFlags& flags) {
 
 Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
                                       const JobControl& control) const {
-  options.link = link_;
-  options.transport = transport_.get();
+  if (several()) {
+    options.minibatch()->ranks->link = link_;
+    options.minibatch()->ranks->transport = transport_.get();
+  }
   if (threads_ == 0) {
     Result<TrainReport> report = gnn.Train(options, control);
     if (report || transport_ == nullptr) return report;
@@ -66,7 +68,7 @@ Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
   Result<TrainReport> first = Fail(Status::Interrupted("not begun"));
   const Status status = ranks->Run([&](Transport& transport) -> Status {
     TrainOptions own = options;
-    own.transport = &transport;
+    own.minibatch()->ranks->transport = &transport;
     Result<TrainReport> report = gnn.Train(own, transport.rank() == 0 ? control : others);
     if (!report) return report.error();
     if (transport.rank() == 0) first = std::move(report);

@@ -181,16 +181,17 @@ Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   const Stopwatch watch;
   constexpr std::uint64_t kTileBytes = std::uint64_t{64} << 20;
-  InferOptions options = flags.infer;
+  InferOptions options = CompleteInferOptions(flags.infer);
   options.store = flags.store;
   options.model_file = flags.model_file;
   options.out = "predictions";
   options.scores = true;
-  options.memory_bytes = flags.given_memory.value_or(0);
+  options.resources.memory_bytes = flags.given_memory.value_or(0);
   options.note = PrintsNotes(session);
-  if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
-  const std::uint64_t tile =
-      options.memory_bytes == 0 ? kTileBytes : std::min(kTileBytes, options.memory_bytes / 8);
+  if (options.resources.memory_bytes != 0) ReturnFreedMemory(1 << 20);
+  const std::uint64_t tile = options.resources.memory_bytes == 0
+                                 ? kTileBytes
+                                 : std::min(kTileBytes, options.resources.memory_bytes / 8);
   Json files_written;
   std::string task;
   options.take = [&](const InferResult& scores) -> Status {
@@ -198,7 +199,7 @@ Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
     RHIZOME_ASSIGN_OR_RETURN(files_written, WritePredictions(scores, files, tile, session.control));
     return Status::Ok();
   };
-  StartMemory(session, options.memory_bytes);
+  StartMemory(session, options.resources.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
   return Answer{{{"files", std::move(files_written)},
                  {"task", task},

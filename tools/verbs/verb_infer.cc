@@ -9,14 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "gnn/options/infer_fields.h"
 #include "rhizome/array_facts.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/help.h"
+#include "tools/cli/option_flags.h"
 #include "tools/cli/text.h"
 #include "tools/cli/topology_flags.h"
 #include "tools/import/gnn_flags.h"
-#include "tools/import/neighbor_flags.h"
 #include "tools/verbs/verbs.h"
 
 namespace rhizome {
@@ -68,7 +69,8 @@ void AddAtFlag(CLI::App& verb, std::optional<StorePoint>& at) {
                               "joined by commas, as graph.point has them in Python");
             }
           },
-          "Compute on the state that an open graph holds (in Python, its point), not on the last "
+          "Compute on the state that an open graph holds (in Python, graph.point) instead of the "
+          "last "
           "commit")
       ->type_name("ID,N,N,N,N,N,HASHES");
 }
@@ -303,7 +305,7 @@ Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
 // exits; (3) the parent prepares the command line of its workers, if any, and runs the inference;
 // (4) converts the report to the answer.
 Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
-  InferOptions options = flags.options;
+  InferOptions options = CompleteInferOptions(flags.options);
   if (options.device == ComputeOn::kCpu && options.device_memory_bytes)
     return Fail(Status::InvalidArgument("--device-memory is for --device cuda"));
   options.store = flags.store;
@@ -312,14 +314,14 @@ Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   // The threshold is above the size of the buffers for a tile of vertices, which all have one size
   // and can be reused.
-  if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
+  if (options.resources.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   if (flags.worker_bytes) return RunAsWorker(*gnn, options, *flags.worker_bytes);
   if (options.workers.count != 0) {
     options.workers.command = OwnCommand();
     options.workers.command.push_back(kAsWorker);
   }
   options.note = PrintsNotes(session);
-  StartMemory(session, options.memory_bytes);
+  StartMemory(session, options.resources.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
   Answer answer{InferReportJson(report), DescribeInfer, {}};
   answer.fields["store"] = flags.store;
@@ -334,50 +336,20 @@ void AddInferVerb(CLI::App& root, Session& session) {
       root, session, "infer", "Compute the embedding of every vertex and store it as an array",
       "rhizome infer demo.rz --model-file demo.safetensors --out embedding", flags, RunInfer);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--model-file", flags->model_file, "What train wrote")
+  verb->add_option("--model-file", flags->model_file, "Model file that train wrote")
       ->required()
       ->type_name("F");
-  verb->add_option("--out", flags->options.out, "Name of the new array")
-      ->required()
-      ->type_name("NAME");
-  verb->add_flag("--new-version", flags->options.new_version,
-                 "Where there is such an array, make its next version");
-  verb->add_flag("--live", flags->options.live, "Let NAME@live stand for the result at once");
-  verb->add_option("--keep", flags->options.keep,
-                   "Then drop versions but the newest N and those with an alias")
-      ->type_name("N");
-  AddInferModeFlag(*verb, flags->options);
+  OptionFlags table(*verb);
+  EachInferJobField(table, flags->options);
+  verb->get_option("--out")->required();
+  EachComputedField(
+      [&table](const Option& row, auto& field) {
+        if (row.field == "mode" || row.field == "scratch") table(row, field);
+      },
+      flags->options);
   AddAtFlag(*verb, flags->options.at);
-  verb->add_flag("--incremental", flags->options.incremental,
-                 "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);
-  AddChoice<ComputeOn>(
-      *verb, "--device", flags->options.device,
-      {{"cpu", ComputeOn::kCpu}, {"cuda", ComputeOn::kCuda}},
-      "What multiplies; cuda: the first CUDA device, by layers, without --workers");
-  AddSize(*verb, "--device-memory", flags->options.device_memory_bytes,
-          "With --device cuda: memory of the device for weights and rows; default: half of what is "
-          "free");
-  AddScratch(*verb, flags->options.scratch);
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
-  verb->add_flag("--resume", flags->options.resume,
-                 "Go on with what a killed run of this job left; done if it had published");
-  verb->add_option("--workers", flags->options.workers.count,
-                   "Processes that compute a range of each layer, and share memory and threads; "
-                   "if one dies, or is silent for 30 s, the others take up its range. 0: none but "
-                   "this one")
-      ->check(CLI::Range(0, 1024))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--costs", flags->options.workers.costs,
-                   "With --workers: cut ranges by the costs that this file has of earlier jobs, on "
-                   "whichever graph, and add those of this one")
-      ->type_name("F.json");
-  AddChoice<InferWorkers::Ranges>(
-      *verb, "--ranges", flags->options.workers.ranges,
-      {{"learned", InferWorkers::Ranges::kLearned}, {"edges", InferWorkers::Ranges::kEdges}},
-      "With --workers: cut ranges by learned costs, where these promise more than they are "
-      "usually off by, or into equal numbers of edges");
   verb->add_option(kAsWorker, flags->worker_bytes)->group("");
   ArrangeOptions(*verb,
                  {"model-file", "out", "new-version", "incremental", "features", "fanout", "memory",

@@ -89,7 +89,7 @@ std::string DescribePlanInfer(const Json& f) {
 }
 
 Result<Answer> RunPlanInfer(const PlanInferFlags& flags, Session& session) {
-  InferOptions options = flags.options;
+  InferOptions options = CompleteInferOptions(flags.options);
   options.store = flags.store;
   options.model_file = flags.model_file;
   options.out = "plan";
@@ -115,7 +115,7 @@ void AddPlanInfer(CLI::App& plan, Session& session) {
       "rhizome plan infer demo.rz --model-file demo.safetensors --cache-bytes 1M", flags,
       RunPlanInfer);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--model-file", flags->model_file, "What train wrote")
+  verb->add_option("--model-file", flags->model_file, "Model file that train wrote")
       ->required()
       ->type_name("F");
   AddInferFlags(*verb, flags->options);

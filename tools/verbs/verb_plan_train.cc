@@ -31,31 +31,25 @@ constexpr std::uint32_t kRankSuperbatch = 16;
 /// Returns the options of a rank plan from the flags of `train` that determine what is sampled and
 /// cached.
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
-  if (train.cache != PolicyKind::kBelady)
-    return Fail(Status::InvalidArgument("over ranks --prefetch says what is kept: leave --cache"));
-  RHIZOME_RETURN_IF_ERROR(CheckPrefetch(train.prefetch, train.superbatch));
+  const MinibatchOptions& minibatch = *train.minibatch();
+  if (minibatch.feed.cache != PolicyKind::kBelady)
+    return Fail(Status::InvalidArgument("over ranks, --prefetch selects the policy: omit --cache"));
+  RHIZOME_RETURN_IF_ERROR(CheckPrefetch(flags.train.prefetch, minibatch.feed.superbatch));
   if (train.model.no_edges)
-    return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
-  RankPlanOptions options;
-  RHIZOME_ASSIGN_OR_RETURN(options.link, LinkOf(flags.link));
-  options.disk = ReadsOfRanks(train.io);
-  options.features = train.features;
-  options.split = train.split;
-  options.ranks = flags.ranks;
-  options.fanouts = train.fanouts;
-  options.eval_fanouts = train.eval_fanouts;
-  options.sampling = train.sampling;
-  options.batch_size = train.batch_size;
-  options.epochs = flags.train.verb->get_option("--epochs")->count() > 0 ? train.epochs : 1;
-  options.eval_every = train.eval_every;
-  options.steps = train.steps;
-  options.seed = train.seed;
-  options.threads = train.threads;
-  options.superbatch = train.superbatch == 0 ? kRankSuperbatch : train.superbatch;
-  options.pool_bytes = train.cache_bytes.value_or(options.pool_bytes);
-  options.prior = train.prior;
-  options.prefetch = train.prefetch;
-  options.overlap = train.overlap.value_or(Overlap::kAll);
+    return Fail(
+        Status::InvalidArgument("--no-edges needs no rows of other ranks: nothing to plan"));
+  const bool has_epochs = flags.train.verb->get_option("--epochs")->count() > 0;
+  RankPlanOptions options{.data = train.data,
+                          .ranks = flags.ranks,
+                          .minibatch = minibatch,
+                          .epochs = has_epochs ? train.learning.epochs : 1,
+                          .eval_every = train.learning.eval_every,
+                          .seed = train.learning.seed,
+                          .threads = train.resources.threads,
+                          .disk = ReadsOfRanks(train.resources.io)};
+  options.minibatch.ranks = RankOptions{.prefetch = flags.train.prefetch};
+  RHIZOME_ASSIGN_OR_RETURN(options.minibatch.ranks->link, LinkOf(flags.link));
+  if (minibatch.feed.superbatch == 0) options.minibatch.feed.superbatch = kRankSuperbatch;
   options.compute_seconds = flags.compute_ms / 1e3;
   options.gradient_bytes = flags.gradient_bytes;
   options.processors = flags.processors;
@@ -80,15 +74,16 @@ Result<Answer> RunPlanRanks(const PlanTrainFlags& flags, const TrainOptions& tra
 
 Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags.train));
-  if (!flags.ranks.empty() && options.full_graph)
-    return Fail(Status::InvalidArgument("--ranks is for minibatches: leave it with --full-graph"));
+  if (!flags.ranks.empty() && options.full_graph() != nullptr)
+    return Fail(Status::InvalidArgument("--ranks is for minibatches: omit it with --full-graph"));
   if (!flags.ranks.empty()) return RunPlanRanks(flags, options, session);
-  RHIZOME_RETURN_IF_ERROR(CheckAlone(*flags.train.verb));
-  if (!options.full_graph) {
-    return Fail(Status::InvalidArgument(
-        "a training on the full graph is planned (--full-graph), or one over ranks (--ranks)"));
+  RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.train));
+  if (options.full_graph() == nullptr) {
+    return Fail(
+        Status::InvalidArgument("give --full-graph to plan a training on the full graph, or "
+                                "--ranks to plan one over ranks"));
   }
-  options.out.clear();
+  options.job.out.clear();
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   RHIZOME_ASSIGN_OR_RETURN(const FullGraphReport plan, gnn->PlanTrain(options, session.control));
   Answer answer{Json::object(), DescribeFullGraphPlan, {}};

@@ -10,8 +10,7 @@
 #include "tools/cli/text.h"
 #include "tools/cli/topology_flags.h"
 #include "tools/import/gnn_flags.h"
-#include "tools/import/learning_flags.h"
-#include "tools/import/neighbor_flags.h"
+#include "tools/import/learning_report.h"
 #include "tools/output/svg_chart.h"
 #include "tools/output/training_curves.h"
 #include "tools/output/training_page.h"
@@ -266,8 +265,8 @@ Status CheckDescriptions(const TrainFlags& flags) {
   const std::pair<const char*, std::string> files[] = {{"--report", flags.report},
                                                        {"--curves", flags.curves},
                                                        {"--plot", flags.plot},
-                                                       {"--out", flags.out},
-                                                       {"--trace", flags.trace}};
+                                                       {"--out", flags.options.job.out.string()},
+                                                       {"--trace", flags.minibatch.trace.string()}};
   for (std::size_t i = 0; i < std::size(files); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (files[i].second.empty() || files[i].second != files[j].second) continue;
@@ -316,9 +315,9 @@ struct TrainVerbFlags : TrainFlags {
 Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
                                      const TrainVerbFlags& flags, const TrainRanks& ranks,
                                      const JobControl& control) {
-  options.train_metrics = flags.describes();
+  options.learning.train_metrics = flags.describes();
   std::optional<TrainReport> partial;
-  if (flags.describes()) options.on_stop = [&](const TrainReport& report) { partial = report; };
+  if (flags.describes()) options.job.on_stop = [&](const TrainReport& report) { partial = report; };
   Result<TrainReport> report = ranks.Train(gnn, options, control);
   if (report) {
     if (ranks.speaks()) RHIZOME_RETURN_IF_ERROR(WriteDescriptions(flags, *report, ""));
@@ -328,10 +327,10 @@ Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
   const Status& why = report.error();
   const Status written = WriteDescriptions(flags, *partial, why.message());
   if (written.ok()) {
-    options.note(
+    options.job.note(
         fmt::format("what was done until then is in {}", fmt::join(DescribedIn(flags), ", ")));
   } else {
-    options.note("what was done until then could not be described: " + written.ToString());
+    options.job.note("what was done until then could not be described: " + written.ToString());
   }
   return report;
 }
@@ -343,20 +342,27 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   RHIZOME_ASSIGN_OR_RETURN(const TrainRanks ranks, TrainRanks::Open(flags.ranks));
-  if (!ranks.several()) RHIZOME_RETURN_IF_ERROR(CheckAlone(*flags.verb));
+  if (!ranks.several()) {
+    RHIZOME_RETURN_IF_ERROR(CheckAlone(flags));
+  } else if (options.minibatch() == nullptr) {
+    return Fail(Status::InvalidArgument("training over ranks uses minibatches: omit --full-graph"));
+  } else {
+    options.minibatch()->ranks = RankOptions{.prefetch = flags.prefetch};
+  }
   if (!ranks.speaks())
     session.printer = std::make_unique<ProgressPrinter>(ProgressStyle::kNone, stderr);
-  options.note = PrintsNotes(session);
-  StartMemory(session, options.memory_bytes);
+  options.job.note = PrintsNotes(session);
+  StartMemory(session, options.resources.memory_bytes);
   // Passes allocate buffers of different sizes, which malloc would otherwise keep.
-  if (options.full_graph && options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
+  if (options.full_graph() != nullptr && options.resources.memory_bytes != 0)
+    ReturnFreedMemory(1 << 20);
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
                            TrainAndDescribe(*gnn, options, flags, ranks, session.control));
   if (!ranks.speaks()) return Answer();
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
-  answer.fields["tested"] = options.test;
-  if (ranks.several()) answer.fields["prefetch"] = PrefetchName(options.prefetch.policy);
+  answer.fields["tested"] = options.learning.test;
+  if (ranks.several()) answer.fields["prefetch"] = PrefetchName(flags.prefetch.policy);
   answer.fields["described_in"] = DescribedIn(flags);
   return answer;
 }

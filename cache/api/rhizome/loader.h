@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "rhizome/export.h"
+#include "rhizome/feed_options.h"
 #include "rhizome/graph.h"
 #include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
 #include "rhizome/labels.h"
 #include "rhizome/minibatch.h"
-#include "rhizome/overlap.h"
 #include "rhizome/policy.h"
-#include "rhizome/prior.h"
 #include "rhizome/result.h"
 #include "rhizome/sampler_options.h"
 #include "rhizome/types.h"
@@ -82,17 +81,8 @@ struct LoaderOptions {
   /// GiB for the cache.
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
 
-  /// The cache policy. kBelady reads the fewest rows. kStatic keeps the rows that a superbatch
-  /// requests most often.
-  PolicyKind policy = PolicyKind::kBelady;
-
-  /// Value assigned to rows that a superbatch does not request again, for policies that use a
-  /// prior.
-  Prior prior = Prior::kUses;
-
-  /// Number of minibatches that are sampled ahead and scheduled together. 0: chosen by a trial of
-  /// up to one second.
-  std::uint32_t superbatch = 0;
+  /// Cache, schedules and superbatches. Sizes that are absent are chosen within `memory_bytes`.
+  FeedOptions feed = {};
   IoMaker io = IoMaker::kAuto;
 
   /// Name of the folder for samples below Store::scratch(). A number is appended if another loader

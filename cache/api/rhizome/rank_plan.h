@@ -5,25 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/data_options.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/neighbor_sampling.h"
-#include "rhizome/overlap.h"
-#include "rhizome/prefetch.h"
-#include "rhizome/prior.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/read_cost.h"
 #include "rhizome/result.h"
 #include "rhizome/transport.h"
 
 namespace RHIZOME_API rhizome {
-
-/// Model of the network between ranks.
-struct LinkModel {
-  double bits_per_second = 1e10;   ///< per rank, in each direction
-  double latency_seconds = 50e-6;  ///< one way
-};
 
 /// Returns the cost of reading own rows that plans and schedules of distributed training assume:
 /// the cost for one NVMe drive or, with IoMaker::kMapped, for rows in the page cache. These are
@@ -37,25 +29,17 @@ inline constexpr std::uint64_t kReplyChecksumBytes = 4;
 
 /// Distributed training to plan.
 struct RankPlanOptions {
-  std::string features = "feat";
-  std::string split = "split";            ///< array, or NAME:K; its training and validation sets
-                                          ///< are the seeds
+  DataOptions data = {};                  ///< the seeds are the training and validation sets
   std::vector<std::uint32_t> ranks = {};  ///< numbers of ranks to plan for, each at least 1
-  std::vector<std::int64_t> fanouts = {10, 10};
-  std::vector<std::int64_t> eval_fanouts = {};  ///< for the validation set; empty: `fanouts`
-  NeighborSampling sampling = {};
-  std::uint64_t batch_size = 1000;  ///< seeds per home and step, on average
+
+  /// As in training. `ranks` has the link and the policy for rows of other ranks; absent: defaults.
+  /// FeedOptions: cache_bytes is the size of each rank's pool, default 256 MiB; superbatch is by
+  /// default 16 steps; overlap, default kAll, or kNone, affects the modelled seconds only.
+  MinibatchOptions minibatch = {};
   std::uint32_t epochs = 1;
   std::uint32_t eval_every = 1;  ///< epochs between measurements of the validation set
-  std::uint64_t steps = 0;       ///< max training steps per epoch; 0: all
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
-  std::uint32_t superbatch = 16;  ///< steps scheduled together; ignored for Prefetch::kEpoch
-  std::uint64_t pool_bytes = std::uint64_t{256} << 20;  ///< size of each rank's row pool
-  Prior prior = Prior::kUses;
-  PrefetchOptions prefetch = {};
-  Overlap overlap = Overlap::kAll;  ///< or kNone; affects the modelled seconds only
-  LinkModel link = {};
   ReadCost disk = {};                ///< set to ReadsOfRanks to get the schedules of training
   double compute_seconds = 0;        ///< per minibatch, without other work; 0: not modelled
   std::uint64_t gradient_bytes = 0;  ///< exchanged between ranks after each training step
@@ -130,7 +114,7 @@ struct RankPlanReport {
 /// the store.
 Status CheckRanksOf(const Path& store, std::uint32_t ranks);
 
-/// Plans distributed training (TrainOptions::transport): what each rank would store, sample, fetch
+/// Plans distributed training (RankOptions): what each rank would store, sample, fetch
 /// and send. Needs neither a network nor training. It samples the minibatches of all epochs,
 /// including validation, and replays the schedule of each rank's pool, exactly, for any number of
 /// ranks. The unit of work is a home: a rank has consecutive homes (partitions, if the store has no

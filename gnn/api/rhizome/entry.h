@@ -34,7 +34,7 @@ struct DeviceProbe {
 /// Errors: errors of the store; kInvalidArgument, arrays or model that do not fit; kBusy, another
 /// job of this name is running; kInterrupted.
 /// Threads: one call at a time per process, because libtorch's thread count is global. Exception:
-/// ranks of one training that are threads (TrainOptions::transport) train concurrently.
+/// ranks of one training that are threads (RankOptions) train concurrently.
 class GnnEntry {
  public:
   virtual ~GnnEntry() = default;

@@ -10,16 +10,16 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/codec.h"
 #include "rhizome/compute_on.h"
+#include "rhizome/data_options.h"
 #include "rhizome/export.h"
 #include "rhizome/external_id.h"
 #include "rhizome/file_system.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_types.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_report.h"
-#include "rhizome/neighbor_sampling.h"
 #include "rhizome/pass_layout.h"
 #include "rhizome/policy.h"
+#include "rhizome/resource_options.h"
 #include "rhizome/store_point.h"
 #include "rhizome/task_metrics.h"
 
@@ -39,7 +39,6 @@ struct InferTuning {
   /// Order of the rows between two layers; absent: chosen by counting reads.
   std::optional<RowRule> layout = {};
   std::optional<std::uint64_t> neighbor_cache_bytes = {};  ///< for lists on disk; default: none
-  IoMaker io = IoMaker::kAuto;                             ///< reader of lists on disk
 };
 
 /// Child processes that compute one range of a layer at a time each. They share memory and threads,
@@ -74,7 +73,7 @@ struct InferResult {
 };
 
 struct InferOptions {
-  Path store;
+  Path store = {};
   Path scratch;  ///< replaces the store's scratch folder (StoreOptions), if not empty
 
   /// Compute on a state that a reader holds until the job has begun (StoreOptions::at). The result
@@ -82,19 +81,16 @@ struct InferOptions {
   /// that were added since treated as new. Unset: the last commit.
   std::optional<StorePoint> at = {};
   Path model_file;
-  std::string features = "feat";
-  std::string labels = "label";  ///< accuracy is reported if the store has labels and split
-  std::string split = "split";
+
+  /// What the model reads. The accuracy is reported if the store has labels and split. Layerwise
+  /// mode rejects time constraints, and hops that walk different edge types.
+  DataOptions data = {};
   InferMode mode = InferMode::kLayerwise;
 
   /// Number of neighbours drawn in each layer, the seeds' own first; empty: all neighbours in every
   /// layer.
   std::vector<std::int64_t> fanouts;
 
-  /// Sampling settings, as in TrainOptions. Layerwise mode rejects time constraints, and hops that
-  /// walk different edge types.
-  NeighborSampling sampling = {};
-  std::optional<bool> edge_weights = {};  ///< see TrainOptions::edge_weights
   std::uint64_t seed = 1;
 
   /// Store class scores instead of embeddings (the last hidden layer).
@@ -118,12 +114,7 @@ struct InferOptions {
   std::uint64_t inner_rows = 0;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
 
-  /// Memory limit of the whole process beyond its bare footprint, in bytes; 0: no limit.
-  std::uint64_t memory_bytes = 0;
-  std::uint32_t threads = 1;
-
-  /// kDirect: neighbour lists stay on disk.
-  TopologyPlace topology = TopologyPlace::kMemory;
+  ResourceOptions resources = {};  ///< `io`: reader of lists on disk
 
   /// Compute only the rows that later commits can have changed since the newest version of `out`,
   /// if that was computed in the same way, and publish the next version.

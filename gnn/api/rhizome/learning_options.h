@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/task_metrics.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -51,6 +54,44 @@ struct LossOptions {
   /// Share of a vertex's target that is spread over all classes (Szegedy et al., CVPR 2016); for
   /// multiclass and binary tasks. Range [0, 1).
   double label_smoothing = 0;
+};
+
+/// What is learnt, how weights are updated, and when training ends.
+struct LearningOptions {
+  /// Default: from dtype and shape of the labels: int64 or int32 of one column are multiclass,
+  /// uint8 of several columns multilabel (255: missing), float32 regression (NaN: missing).
+  std::optional<Task> task = {};
+  LossOptions loss = {};
+  std::uint32_t epochs = 10;
+  double learning_rate = 0.01;
+
+  /// Applies to matrices only: biases, norms and other vectors and scalars do not decay.
+  double weight_decay = 0;
+  OptimizerChoice optimizer = {};
+  ScheduleOptions schedule = {};
+  std::uint64_t seed = 1;
+
+  /// Number of training runs, with `seed`, `seed` + 1, ..., in sequence; the best run's model is
+  /// written.
+  std::uint32_t seeds = 1;
+  Path init = {};  ///< model file of the same shape with the initial weights; empty: from the seed
+
+  /// The validation set is measured every `eval_every` epochs, and after the last epoch.
+  std::uint32_t eval_every = 1;
+
+  /// Metric that selects the best epoch; default: MainMetric of the task.
+  std::optional<Metric> monitor = {};
+
+  /// Training ends after this many epochs without an improvement by more than `min_delta`; 0:
+  /// never.
+  std::uint32_t patience = 0;
+  double min_delta = 0;
+
+  /// Also report metrics of the training set in every epoch, from the scores of its minibatches
+  /// during training (EpochReport::train_metrics). Needs 8 bytes per training vertex, or more for
+  /// several labels.
+  bool train_metrics = false;
+  bool test = true;  ///< measure the kept weights with all neighbours at the end
 };
 
 }  // namespace rhizome

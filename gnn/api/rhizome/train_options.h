@@ -4,26 +4,24 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "rhizome/compute_on.h"
+#include "rhizome/data_options.h"
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/graph_types.h"
 #include "rhizome/io_queue.h"
 #include "rhizome/job_report.h"
 #include "rhizome/learning_options.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/model_spec.h"
-#include "rhizome/neighbor_sampling.h"
-#include "rhizome/overlap.h"
 #include "rhizome/policy.h"
-#include "rhizome/prior.h"
 #include "rhizome/rank_plan.h"
+#include "rhizome/resource_options.h"
 #include "rhizome/task_metrics.h"
 
 namespace RHIZOME_API rhizome {
 
-class Transport;
 struct TrainReport;
 
 /// Rule that selects which chunks of the arrays of a full-graph training remain in memory, if the
@@ -45,121 +43,56 @@ enum class FullSums : std::uint8_t {
   kRecompute,  ///< they are recomputed, for layers between the first and the last
 };
 
-struct TrainOptions {
-  Path store;
-  ModelSpec model;
-  std::string features = "feat";
-  std::string labels = "label";
-  std::string split = "split";  ///< or NAME:K (ParseSplitReference)
+/// Training on all edges at once: an epoch is one gradient step for the loss over the whole
+/// training set. Data that does not fit into memory is spilled to the job's folder.
+struct FullGraphOptions {
+  SpillRule spill = SpillRule::kAuto;
+  FullSums sums = FullSums::kAuto;
 
-  /// Default: from dtype and shape of the labels: int64 or int32 of one column are multiclass,
-  /// uint8 of several columns multilabel (255: missing), float32 regression (NaN: missing).
-  std::optional<Task> task = {};
-  LossOptions loss = {};
-  std::vector<std::int64_t> fanouts = {10, 10};  ///< kAllNeighbors: the whole neighbourhood
-
-  /// How neighbours are sampled. Fanouts by edge type (NeighborSampling::typed_fanouts) replace
-  /// `fanouts`.
-  NeighborSampling sampling = {};
-
-  /// Whether layers that sum or average use edge weights; default: if the store has weights.
-  std::optional<bool> edge_weights = {};
-  std::uint64_t batch_size = 1000;
-  std::uint32_t epochs = 10;
-  double learning_rate = 0.01;
-
-  /// Applies to matrices only: biases, norms and other vectors and scalars do not decay.
-  double weight_decay = 0;
-  OptimizerChoice optimizer = {};
-  ScheduleOptions schedule = {};
-  std::uint64_t seed = 1;
-
-  /// Number of training runs, with `seed`, `seed` + 1, ..., in sequence; the best run's model is
-  /// written.
-  std::uint32_t seeds = 1;
-  Path init = {};  ///< model file of the same shape with the initial weights; empty: from the seed
-
-  /// The validation set is measured every `eval_every` epochs, and after the last epoch.
-  std::uint32_t eval_every = 1;
-
-  /// Fanouts for measuring the validation set, one per layer. kAllNeighbors in every layer uses all
-  /// neighbours of the edge types that training uses. Empty: as in training.
-  std::vector<std::int64_t> eval_fanouts = {};
-
-  /// Also report metrics of the training set in every epoch, from the scores of its minibatches
-  /// during training (EpochReport::train_metrics). Needs 8 bytes per training vertex, or more for
-  /// several labels.
-  bool train_metrics = false;
-
-  /// Metric that selects the best epoch; default: MainMetric of the task.
-  std::optional<Metric> monitor = {};
-
-  /// Training ends after this many epochs without an improvement by more than `min_delta`; 0:
-  /// never.
-  std::uint32_t patience = 0;
-  double min_delta = 0;
-  std::uint32_t threads = 1;
-
-  /// Memory limit of the whole process beyond its bare footprint, in bytes; 0: no limit.
-  std::uint64_t memory_bytes = 0;
-  PolicyKind cache = PolicyKind::kBelady;
-  Prior prior = Prior::kUses;                ///< for policies with TakesPrior
-  std::optional<std::uint64_t> cache_bytes;  ///< default: the rest of `memory_bytes`, up to 1 GiB
-  IoMaker io = IoMaker::kAuto;
-
-  /// kDirect: neighbour lists remain on disk, behind a neighbour cache.
-  TopologyPlace topology = TopologyPlace::kMemory;
-  std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, up to 256 MiB; 0: none
-  std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
-  std::optional<Overlap> overlap = {};                ///< default: chosen
-  std::uint64_t steps = 0;  ///< maximum training minibatches per epoch; 0: all
-
-  /// Train on all edges at once: an epoch is one gradient step for the loss over the whole training
-  /// set. Data that does not fit into memory is spilled to the job's folder. `fanouts` must be
-  /// kAllNeighbors; batch_size, steps and other minibatch options are not used; checkpoint_every
-  /// counts epochs.
-  bool full_graph = false;
-  SpillRule spill = SpillRule::kAuto;  ///< for full_graph
-  FullSums sums = FullSums::kAuto;     ///< for full_graph
-
-  /// With full_graph and checkpoint_every: the partial results of a step are also written, at
+  /// With JobOptions::checkpoint_every: the partial results of a step are also written, at
   /// intervals of this many seconds; 0: after every chunk.
   double checkpoint_seconds = 60;
+};
 
-  /// kCuda: the model, and cached feature rows, are on the first CUDA device. Not with full_graph.
-  ComputeOn device = ComputeOn::kCpu;
+/// The files of a training, and its notes to the user.
+struct JobOptions {
+  std::string name = "train";  ///< name of the job and of its folder, scratch/<name>
+  Path scratch = {};           ///< replaces the store's scratch folder (StoreOptions) unless empty
 
-  /// Device memory for cached feature rows, in bytes; default: half of the free memory.
-  std::optional<std::uint64_t> device_memory_bytes = {};
-
-  /// Policy of the device cache: kBelady, kStatic, kMatch or kNone.
-  PolicyKind device_cache = PolicyKind::kBelady;
-
-  /// Connection to the ranks that train together; this process or thread is one of them, and all
-  /// make the same call. `batch_size` is then the average number of seeds per home and step, and
-  /// `superbatch` and `checkpoint_every` count steps. Null: this process trains alone. Borrowed.
-  Transport* transport = nullptr;
-  LinkModel link = {};            ///< for ranks: cost of remote rows relative to rows on disk
-  PrefetchOptions prefetch = {};  ///< for ranks; `cache` is then kBelady
-
-  bool test = true;           ///< measure the kept weights with all neighbours at the end
-  std::string job = "train";  ///< name of the job and of its folder, scratch/<job>
-  Path scratch;               ///< replaces the store's scratch folder (StoreOptions) unless empty
-
-  /// Number of minibatches between two checkpoints in scratch/<job>; 0: none.
+  /// Number of minibatches (over ranks: steps; full graph: epochs) between two checkpoints in the
+  /// job's folder; 0: none.
   std::uint64_t checkpoint_every = 0;
+
   /// Whether to continue from the checkpoint of an interrupted run of the same job, if there is
   /// one.
   bool resume = false;
 
   /// Path of the model file, safetensors. It is written atomically after each epoch that is the
   /// best so far, so that an interrupted training leaves a model. Empty: not written.
-  Path out;
-  Path trace;         ///< Chrome trace of the stages; empty: not written
+  Path out = {};
   JobNote note = {};  ///< receives TrainReport::ignored and TrainReport::warnings
 
   /// Receives the incomplete report if training is interrupted or fails after at least one epoch.
   std::function<void(const TrainReport&)> on_stop = {};
+};
+
+/// Options of a training. Each group is passed on as it is to the part that uses it. The command
+/// line and the Python package have the same options: gnn/options/train_fields.h is the table of
+/// their names, ranges and help.
+struct TrainOptions {
+  Path store = {};
+  DataOptions data = {};
+  ModelSpec model = {};
+  LearningOptions learning = {};
+  std::variant<MinibatchOptions, FullGraphOptions> mode = {};
+  ResourceOptions resources = {};
+  JobOptions job = {};
+
+  /// Return the options of the mode; null: the other mode is chosen.
+  const MinibatchOptions* minibatch() const { return std::get_if<MinibatchOptions>(&mode); }
+  MinibatchOptions* minibatch() { return std::get_if<MinibatchOptions>(&mode); }
+  const FullGraphOptions* full_graph() const { return std::get_if<FullGraphOptions>(&mode); }
+  FullGraphOptions* full_graph() { return std::get_if<FullGraphOptions>(&mode); }
 };
 
 struct EpochReport : MinibatchCosts {
@@ -176,7 +109,7 @@ struct EpochReport : MinibatchCosts {
   std::optional<double> valid_loss = {};
 
   /// All metrics of the validation set, if it was measured, and of the training set
-  /// (TrainOptions::train_metrics). The latter include dropout, and use the weights before each
+  /// (LearningOptions::train_metrics). The latter include dropout, and use the weights before each
   /// minibatch's step.
   std::vector<MetricValue> valid_metrics = {};
   std::vector<MetricValue> train_metrics = {};
@@ -259,13 +192,13 @@ struct FullGraphReport {
   std::string disk_problem;  ///< why the rates could not be measured; `seconds` is then without I/O
 };
 
-/// Metrics of the kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or
-/// the set has no vertex.
+/// Metrics of the kept weights, with all neighbours. Absent: not measured (LearningOptions::test),
+/// or the set has no vertex.
 struct TaskMetrics {
   std::optional<SplitMetrics> train, valid, test;
 };
 
-/// Result of one of several training runs (TrainOptions::seeds).
+/// Result of one of several training runs (LearningOptions::seeds).
 struct SeedReport {
   std::uint64_t seed = 0;
   std::uint32_t best_epoch = 0;
@@ -336,7 +269,7 @@ struct TrainReport {
   Task task = Task::kMulticlass;
   Metric monitor = Metric::kAccuracy;
   std::vector<EpochReport> epochs;
-  bool stopped_early = false;  ///< TrainOptions::patience
+  bool stopped_early = false;  ///< LearningOptions::patience
   IoMaker maker = IoMaker::kAuto;
   bool direct = false;
   double mean_depth = 0;

@@ -105,7 +105,7 @@ class LoaderTest : public ::testing::Test {
     options_.split = "split";
     options_.labels = "label";
     options_.batch_size = 40;
-    options_.superbatch = 4;
+    options_.feed.superbatch = 4;
     options_.memory_bytes = 5 * kMiB;
   }
 
@@ -326,17 +326,17 @@ TEST_F(LoaderTest, WhatIsDeliveredDependsOnNothingElse) {
   };
   for (const PolicyKind policy : AllPolicies()) {
     LoaderOptions options = options_;
-    options.policy = policy;
+    options.feed.cache = policy;
     options.memory_bytes = 12 * kMiB;
     expect_same(options, std::string(PolicyName(policy)));
     options.sampler.threads = kThreadsOfStages;
-    options.superbatch = 1 + static_cast<std::uint32_t>(random() % 4);
+    options.feed.superbatch = 1 + static_cast<std::uint32_t>(random() % 4);
     expect_same(options, std::string(PolicyName(policy)) + ", scheduled apart");
   }
   for (const std::uint64_t memory : {4 * kMiB, 64 * kMiB, std::uint64_t{0}}) {
     LoaderOptions options = options_;
     options.memory_bytes = memory;
-    options.superbatch = static_cast<std::uint32_t>(random() % 10);
+    options.feed.superbatch = static_cast<std::uint32_t>(random() % 10);
     expect_same(options, "memory " + std::to_string(memory));
   }
   LoaderOptions threads = options_;
@@ -396,9 +396,9 @@ TEST_F(LoaderTest, BeladyReadsFewerBytesThanLruAndTheCountsAddUp) {
   for (const PolicyKind policy : {PolicyKind::kBelady, PolicyKind::kLru, PolicyKind::kNone}) {
     LoaderOptions options = options_;
     options.sampler.fanouts = {3, 3};
-    options.policy = policy;
+    options.feed.cache = policy;
     options.batch_size = 8;
-    options.superbatch = 17;
+    options.feed.superbatch = 17;
     options.memory_bytes = 5 * kMiB;
     LoaderReport report;
     std::uint64_t rows = 0;

@@ -341,7 +341,7 @@ TEST(FullGraphPlanTest, EqualsExhaustiveSearchOnRandomSequences) {
         RandomSequence(random, parts == 1 ? 4 : 3, 3, /*sums=*/random() % 2 == 0);
     const std::uint64_t capacity = LeastSums(sequence) + random() % (1 + AllBytes(sequence));
     const std::uint64_t least = ExhaustiveSearch(sequence, capacity, parts).Least();
-    FullGraphOptions options{.spill = SpillKind::kDp, .parts = parts, .contest = false};
+    FullGraphPlanOptions options{.spill = SpillKind::kDp, .parts = parts, .contest = false};
     const Result<FullGraphPlan> plan = PlanFullGraph(sequence, capacity, options);
     if (least == kNoPlan) {
       ASSERT_FALSE(plan);
@@ -373,11 +373,11 @@ TEST(FullGraphPlanTest, EveryPolicyMovesWhatItPlansAndAutoMovesTheLeast) {
       SCOPED_TRACE(contestant.name);
       ASSERT_GE(contestant.bytes(), chosen->bytes());
       const std::optional<SpillKind> kind = ParseSpill(contestant.name);
-      FullGraphOptions options{.spill = kind.value_or(SpillKind::kDp),
-                               .sums = kind ? SumsRule::kAuto : SumsRule::kRecompute,
-                               .max_states = 2000,
-                               .max_tried = 20'000,
-                               .contest = false};
+      FullGraphPlanOptions options{.spill = kind.value_or(SpillKind::kDp),
+                                   .sums = kind ? SumsRule::kAuto : SumsRule::kRecompute,
+                                   .max_states = 2000,
+                                   .max_tried = 20'000,
+                                   .contest = false};
       const Result<FullGraphPlan> plan = PlanFullGraph(sequence, capacity, options);
       ASSERT_TRUE(plan) << plan.error().message();
       Replay(sequence, *plan);

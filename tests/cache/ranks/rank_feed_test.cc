@@ -126,7 +126,7 @@ class RankFeedTest : public ::testing::Test {
   HomeEpochs Epochs() const {
     return {train_,
             valid_,
-            {.batch_size = plan_.batch_size, .seed = plan_.seed, .epochs = plan_.epochs}};
+            {.batch_size = plan_.minibatch.batch_size, .seed = plan_.seed, .epochs = plan_.epochs}};
   }
 
   /// Feeds a rank and takes its minibatches with random pauses, so that the time for reading ahead
@@ -138,17 +138,19 @@ class RankFeedTest : public ::testing::Test {
     RemoteRows remote(transport, entry_, ranks);
     const RowFetcher* fetcher = nullptr;
     FeedPipelineOptions options;
-    options.sampler.sampler = {.fanouts = plan_.fanouts, .seed = plan_.seed};
+    options.sampler.sampler = {.fanouts = plan_.minibatch.fanouts, .seed = plan_.seed};
     options.features = "feat";
-    options.prior = plan_.prior;
-    options.cache_bytes = plan_.pool_bytes;
+    options.prior = plan_.minibatch.feed.prior;
+    options.cache_bytes = plan_.minibatch.feed.cache_bytes;
     options.held_rows = 0;
     // A superbatch that spans an epoch may have any length.
-    const std::uint64_t steps = SuperbatchSteps(plan_.prefetch, plan_.superbatch);
-    options.superbatch = steps == 0 ? 1 << 20 : plan_.superbatch * kHomes;
-    options.overlap = plan_.overlap;
+    const std::uint64_t steps =
+        SuperbatchSteps(plan_.minibatch.ranks->prefetch, plan_.minibatch.feed.superbatch);
+    options.superbatch = steps == 0 ? 1 << 20 : plan_.minibatch.feed.superbatch * kHomes;
+    options.overlap = plan_.minibatch.feed.overlap;
     options.read_cost = plan_.disk;
-    options.over_ranks = WithCosts(ranks, plan_.disk, plan_.link, entry_.row_bytes());
+    options.over_ranks =
+        WithCosts(ranks, plan_.disk, plan_.minibatch.ranks->link, entry_.row_bytes());
     options.over_ranks->keeper = Keeper(ranks, transport.ranks());
     options.scratch = folder_ / ("rank" + std::to_string(rank));
     std::filesystem::create_directories(options.scratch);
@@ -188,11 +190,12 @@ class RankFeedTest : public ::testing::Test {
 
   RemoteCachePolicyFactory Keeper(const RowRanks& view, std::uint32_t ranks) const {
     const JobControl control;
-    const auto outlook =
-        PrefetchLookahead::Create(plan_.prefetch, graph(), {.fanouts = plan_.fanouts}, control);
+    const auto outlook = PrefetchLookahead::Create(plan_.minibatch.ranks->prefetch, graph(),
+                                                   {.fanouts = plan_.minibatch.fanouts}, control);
     EXPECT_OK(outlook);
-    auto keeper = outlook->RemotePolicyFactoryOfRank(view, HomesOfRank(view.rank, kHomes, ranks),
-                                                     Epochs(), plan_.superbatch, kWideBytes);
+    auto keeper =
+        outlook->RemotePolicyFactoryOfRank(view, HomesOfRank(view.rank, kHomes, ranks), Epochs(),
+                                           plan_.minibatch.feed.superbatch, kWideBytes);
     EXPECT_OK(keeper);
     return *std::move(keeper);
   }
@@ -243,12 +246,12 @@ class RankFeedTest : public ::testing::Test {
                         const RankFed& fed) const {
     const auto ranks = static_cast<std::uint32_t>(fed.remote.rows_of.size());
     const std::uint64_t frames =
-        std::min<std::uint64_t>(plan_.pool_bytes / kWideBytes, rank_of.size());
-    const RowsOverRanks costs = WithCosts({}, plan_.disk, plan_.link, kWideBytes);
+        std::min<std::uint64_t>(plan_.minibatch.feed.cache_bytes / kWideBytes, rank_of.size());
+    const RowsOverRanks costs = WithCosts({}, plan_.disk, plan_.minibatch.ranks->link, kWideBytes);
     RankPool pool({.rank = rank,
                    .ranks = ranks,
                    .frame_count = static_cast<std::uint32_t>(frames),
-                   .prior = plan_.prior,
+                   .prior = plan_.minibatch.feed.prior,
                    .local_cost = costs.local_cost,
                    .remote_cost = costs.remote_cost,
                    .keeper = Keeper({.rank_of = rank_of, .rank = rank}, ranks),
@@ -266,17 +269,17 @@ class RankFeedTest : public ::testing::Test {
   /// Draws a plan with random pools and superbatches.
   void Draw(std::mt19937_64& random) {
     plan_ = {};
-    plan_.fanouts = {1 + static_cast<std::int64_t>(random() % 3), 2};
-    plan_.batch_size = 2 + random() % 5;
+    plan_.minibatch.fanouts = {1 + static_cast<std::int64_t>(random() % 3), 2};
+    plan_.minibatch.batch_size = 2 + random() % 5;
     plan_.epochs = 1 + static_cast<std::uint32_t>(random() % 2);
-    plan_.superbatch = 1 + static_cast<std::uint32_t>(random() % 5);
-    plan_.prior = random() % 3 == 0 ? Prior::kNone : Prior::kUses;
+    plan_.minibatch.feed.superbatch = 1 + static_cast<std::uint32_t>(random() % 5);
+    plan_.minibatch.feed.prior = random() % 3 == 0 ? Prior::kNone : Prior::kUses;
     plan_.seed = random();
-    plan_.link.bits_per_second = random() % 2 == 0 ? 1e8 : 1e11;
+    plan_.minibatch.ranks->link.bits_per_second = random() % 2 == 0 ? 1e8 : 1e11;
     const std::uint64_t pools[] = {0, 1 + random() % 8, 20 + random() % 60, 80 + random() % 200,
                                    vertices_ + 50};
-    plan_.pool_bytes = pools[random() % 5] * kWideBytes;
-    if (random() % 4 == 0) plan_.overlap = Overlap::kNone;
+    plan_.minibatch.feed.cache_bytes = pools[random() % 5] * kWideBytes;
+    if (random() % 4 == 0) plan_.minibatch.feed.overlap = Overlap::kNone;
   }
 
   void ExpectAll(int version) {
@@ -296,7 +299,7 @@ class RankFeedTest : public ::testing::Test {
   std::vector<std::vector<VertexId>> train_, valid_;
   std::vector<std::pair<float, float>> expected_;  // by vertex: the first two numbers of its row
   std::vector<std::unique_ptr<RowService>> services_;
-  RankPlanOptions plan_;
+  RankPlanOptions plan_{.minibatch = {.ranks = RankOptions{}}};
   std::uint64_t after_minibatches_ = 0;  // lose_ is called when a rank has taken this many
   std::function<void()> lose_;
 };
@@ -308,8 +311,9 @@ TEST_F(RankFeedTest, WhatIsFetchedIsWhatIsPlannedForAnyPoolAndAnyNumberOfRanks) 
   ExpectAll(0);
   for (const std::uint32_t ranks : {1, 2, 3, 4, 8, 2, 3}) {
     Draw(random);
-    SCOPED_TRACE(::testing::Message() << "pool " << plan_.pool_bytes / kWideBytes << ", superbatch "
-                                      << plan_.superbatch << ", prior " << PriorName(plan_.prior));
+    SCOPED_TRACE(::testing::Message() << "pool " << plan_.minibatch.feed.cache_bytes / kWideBytes
+                                      << ", superbatch " << plan_.minibatch.feed.superbatch
+                                      << ", prior " << PriorName(plan_.minibatch.feed.prior));
     ExpectAsPlanned(ranks, random());
     if (HasFailure()) break;
   }
@@ -322,13 +326,14 @@ TEST_F(RankFeedTest, OtherPoliciesFetchWhatIsPlannedToo) {
   ExpectAll(0);
   for (const Prefetch policy : AllPrefetches()) {
     Draw(random);
-    plan_.prefetch.policy = policy;
-    plan_.prefetch.gamma = random() % 2 == 0 ? .5 : .95;
+    plan_.minibatch.ranks->prefetch.policy = policy;
+    plan_.minibatch.ranks->prefetch.gamma = random() % 2 == 0 ? .5 : .95;
     if (policy != Prefetch::kBelady && policy != Prefetch::kNone && random() % 2 == 0)
-      plan_.prefetch.remote_bytes = random() % 60 * kWideBytes;
-    SCOPED_TRACE(::testing::Message()
-                 << PrefetchName(policy) << ", pool " << plan_.pool_bytes / kWideBytes
-                 << ", superbatch " << plan_.superbatch << ", prior " << PriorName(plan_.prior));
+      plan_.minibatch.ranks->prefetch.remote_bytes = random() % 60 * kWideBytes;
+    SCOPED_TRACE(::testing::Message() << PrefetchName(policy) << ", pool "
+                                      << plan_.minibatch.feed.cache_bytes / kWideBytes
+                                      << ", superbatch " << plan_.minibatch.feed.superbatch
+                                      << ", prior " << PriorName(plan_.minibatch.feed.prior));
     ExpectAsPlanned(2 + random() % 3, random());
     if (HasFailure()) break;
   }
@@ -387,9 +392,9 @@ TEST_F(RankFeedTest, AFeedEndsWithTheNameOfARankThatIsLost) {
   Open();
   ExpectAll(0);
   Draw(random);
-  plan_.pool_bytes = 0;  // so that remote rows are needed until the end
-  plan_.batch_size = 1;
-  plan_.fanouts = {3, 3};
+  plan_.minibatch.feed.cache_bytes = 0;  // so that remote rows are needed until the end
+  plan_.minibatch.batch_size = 1;
+  plan_.minibatch.fanouts = {3, 3};
   const auto rank_of = homes_.RanksOfRows(graph(), entry_, 3);
   FakeRanks fake(3);
   services_ = std::vector<std::unique_ptr<RowService>>(3);
@@ -420,9 +425,10 @@ TEST_F(RankFeedTest, RowsOfTheDeltaAreAskedOfNobody) {
   }
   for (const std::uint32_t ranks : {2, 4}) {
     Draw(random);
-    SCOPED_TRACE(::testing::Message() << "pool " << plan_.pool_bytes / kWideBytes << ", superbatch "
-                                      << plan_.superbatch << ", prior " << PriorName(plan_.prior)
-                                      << ", overlap " << OverlapName(plan_.overlap));
+    SCOPED_TRACE(::testing::Message() << "pool " << plan_.minibatch.feed.cache_bytes / kWideBytes
+                                      << ", superbatch " << plan_.minibatch.feed.superbatch
+                                      << ", prior " << PriorName(plan_.minibatch.feed.prior)
+                                      << ", overlap " << OverlapName(plan_.minibatch.feed.overlap));
     ExpectAsPlanned(ranks, random());
     if (HasFailure()) break;
   }

@@ -113,11 +113,11 @@ class RankPlanTest : public ::testing::Test {
     ASSERT_OK(open);
     open_ = *std::move(open);
     options_.ranks = {1, 2, 3, 4};
-    options_.fanouts = {4, 3};
-    options_.batch_size = 20;
+    options_.minibatch.fanouts = {4, 3};
+    options_.minibatch.batch_size = 20;
     options_.epochs = 2;
-    options_.superbatch = 3;
-    options_.pool_bytes = 0;
+    options_.minibatch.feed.superbatch = 3;
+    options_.minibatch.feed.cache_bytes = 0;
   }
 
   RankPlanReport Plan() const {
@@ -146,7 +146,7 @@ class RankPlanTest : public ::testing::Test {
 
   static inline TempDir* folder_ = nullptr;
   testing::OpenGraph open_;
-  RankPlanOptions options_;
+  RankPlanOptions options_{.minibatch = {.ranks = RankOptions{}}};
 };
 
 /// Without a pool, every remote row that a sampler draws is fetched.
@@ -159,9 +159,10 @@ TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
     const auto row = static_cast<std::size_t>(*open_.graph->RowOf(v));
     sets[v / 4 % 3][static_cast<std::size_t>(homes[row])].push_back(v);
   }
-  HomeEpochs epochs(sets[0], sets[1], {.batch_size = options_.batch_size, .seed = options_.seed});
-  const auto sampler =
-      *Sampler::Create(*open_.graph, {.fanouts = options_.fanouts, .seed = options_.seed});
+  HomeEpochs epochs(sets[0], sets[1],
+                    {.batch_size = options_.minibatch.batch_size, .seed = options_.seed});
+  const auto sampler = *Sampler::Create(
+      *open_.graph, {.fanouts = options_.minibatch.fanouts, .seed = options_.seed});
   for (const RankPlan& plan : report.plans) {
     const auto ranks = static_cast<std::uint32_t>(plan.shares.size());
     const auto rank_of = [&](std::int32_t home) {
@@ -210,7 +211,7 @@ TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
 }
 
 TEST_F(RankPlanTest, APoolForAllRowsFetchesEachOnce) {
-  options_.pool_bytes = kVertices * 64;
+  options_.minibatch.feed.cache_bytes = kVertices * 64;
   for (const RankPlan& plan : Plan().plans) {
     for (const RankShare& one : plan.shares) {
       EXPECT_LE(one.disk_rows, one.rows);
@@ -226,8 +227,8 @@ TEST_F(RankPlanTest, APoolForAllRowsFetchesEachOnce) {
 
 TEST_F(RankPlanTest, WhatIsWantedDoesNotDependOnRanksNorPools) {
   const RankPlanReport none = Plan();
-  options_.pool_bytes = kVertices * 16;
-  options_.superbatch = 7;
+  options_.minibatch.feed.cache_bytes = kVertices * 16;
+  options_.minibatch.feed.superbatch = 7;
   const RankPlanReport pool = Plan();
   const std::uint64_t wanted = Sum(none.plans[0], &RankShare::rows_requested);
   for (std::size_t i = 0; i < none.plans.size(); ++i) {
@@ -243,10 +244,10 @@ TEST_F(RankPlanTest, WhatIsWantedDoesNotDependOnRanksNorPools) {
 
 TEST_F(RankPlanTest, SlowerLinksTakeLonger) {
   options_.ranks = {4};
-  options_.pool_bytes = kVertices * 16;
-  options_.link = {.bits_per_second = 1e6, .latency_seconds = 0};
+  options_.minibatch.feed.cache_bytes = kVertices * 16;
+  options_.minibatch.ranks->link = {.bits_per_second = 1e6, .latency_seconds = 0};
   const double slow = Plan().plans[0].seconds;
-  options_.link.bits_per_second = 1e10;
+  options_.minibatch.ranks->link.bits_per_second = 1e10;
   const double fast = Plan().plans[0].seconds;
   EXPECT_GT(slow, 10 * fast);
   options_.compute_seconds = 1;
@@ -256,7 +257,7 @@ TEST_F(RankPlanTest, SlowerLinksTakeLonger) {
 
 // With at least as many threads as stages, plan and training both count one more superbatch.
 TEST_F(RankPlanTest, SchedulesTakeTheMemoryThatATrainingCounts) {
-  options_.superbatch = 1000;  // all steps in one
+  options_.minibatch.feed.superbatch = 1000;  // all steps in one
   const std::vector<VertexId> seeds = {0, 1, 2, 3, 4, 5, 6, 7};
   const EpochPlan epochs(seeds, {}, {.batch_size = 4});
   FeedJob job{.graph = *open_.graph, .pipeline = {}, .fixed = {.cache_bytes = 0, .superbatch = 2}};
@@ -298,10 +299,10 @@ TEST_F(RankPlanTest, RefusesWhatCannotBe) {
   options_.ranks = {};
   EXPECT_STATUS(refused(), kInvalidArgument);
   options_.ranks = {2};
-  options_.superbatch = 0;
+  options_.minibatch.feed.superbatch = 0;
   EXPECT_STATUS(refused(), kInvalidArgument);
-  options_.superbatch = 1;
-  options_.split = "nothing";
+  options_.minibatch.feed.superbatch = 1;
+  options_.data.split = "nothing";
   EXPECT_STATUS(refused(), kNotFound);
 }
 

@@ -11,7 +11,7 @@ constexpr std::uint64_t kWireRowBytes = 1020;
 class RankSecondsTest : public ::testing::Test {
  protected:
   RankSecondsTest() {
-    options_.link = {.bits_per_second = 8e9, .latency_seconds = 0};
+    options_.minibatch.ranks->link = {.bits_per_second = 8e9, .latency_seconds = 0};
     options_.read_seconds = 0;
   }
 
@@ -24,7 +24,7 @@ class RankSecondsTest : public ::testing::Test {
     return RankSeconds(options_, kWireRowBytes).Moving(0, fetched, served);
   }
 
-  RankPlanOptions options_;
+  RankPlanOptions options_{.minibatch = {.ranks = RankOptions{}}};
 };
 
 constexpr double kCarried = 1024 / 1e9;  // seconds a row
@@ -37,7 +37,7 @@ TEST_F(RankSecondsTest, TheLinkCarriesWhatComesAndWhatGoesAtOnce) {
 }
 
 TEST_F(RankSecondsTest, EachSweepIsARoundTripAndTwoWhereRepliesAreLong) {
-  options_.link.latency_seconds = 1e-3;
+  options_.minibatch.ranks->link.latency_seconds = 1e-3;
   EXPECT_NEAR(Moving(0, 40, 0, 0), 40 * kCarried + 2e-3, 1e-9);
   EXPECT_NEAR(Moving(0, 40, 0, 0, 4), 40 * kCarried + 4 * 2e-3, 1e-9);
   EXPECT_NEAR(Moving(0, 4000, 0, 0, 4), 4000 * kCarried + 4 * 4e-3, 1e-9);
@@ -68,7 +68,7 @@ TEST_F(RankSecondsTest, ProcessorsAreSharedByWhatComesAndGoes) {
 }
 
 TEST_F(RankSecondsTest, GradientsGoUpATreeAndDownAgain) {
-  options_.link.latency_seconds = 1e-3;
+  options_.minibatch.ranks->link.latency_seconds = 1e-3;
   const RankSeconds seconds(options_, kWireRowBytes);
   EXPECT_EQ(seconds.Exchange(1, 1 << 20), 0);
   EXPECT_NEAR(seconds.Exchange(2, 1000), 2 * (1e-3 + 1e-6), 1e-12);

@@ -83,9 +83,9 @@ Status WriteDirected(const Path& path, const PlantedGraph& graph,
 /// Makes a training take one step of plain gradient descent at rate 1, so that each weight changes
 /// by its gradient.
 void StepDown(TrainOptions& options) {
-  options.optimizer.kind = OptimizerKind::kSgd;
-  options.optimizer.momentum = 0;
-  options.learning_rate = 1;
+  options.learning.optimizer.kind = OptimizerKind::kSgd;
+  options.learning.optimizer.momentum = 0;
+  options.learning.learning_rate = 1;
 }
 
 std::vector<NetworkCase> FullGraphNetworks() {
@@ -128,26 +128,32 @@ class FullGraphNetworkTest : public ::testing::TestWithParam<NetworkCase> {};
 INSTANTIATE_TEST_SUITE_P(Each, FullGraphNetworkTest, ::testing::ValuesIn(FullGraphNetworks()),
                          [](const auto& info) { return info.param.name; });
 
+/// Returns the options of a full-graph step, or of a step on one minibatch of all vertices with all
+/// neighbours, for two layers.
+std::variant<MinibatchOptions, FullGraphOptions> ModeOf(bool full) {
+  if (full) return FullGraphOptions();
+  return MinibatchOptions{.batch_size = 900, .fanouts = {kAllNeighbors, kAllNeighbors}};
+}
+
 /// Compares the gradients of full-graph training, for a model initialised from `seed`, with the
 /// gradients of a single minibatch of all vertices with all neighbours (the whole graph in one
 /// libtorch program). Returns a description of the weights that differ, empty if there are none.
 std::string OtherGradients(const Path& store, const ModelSpec& model, std::uint64_t seed,
                            const Path& folder) {
   TrainOptions options = FullTraining(store, model);
-  options.seed = seed;
-  options.learning_rate = 1e-9;
-  options.out = folder / "before.safetensors";
+  options.learning.seed = seed;
+  options.learning.learning_rate = 1e-9;
+  options.job.out = folder / "before.safetensors";
   EXPECT_OK(Train(options));
-  const TensorFile before = ReadModel(options.out);
+  const TensorFile before = ReadModel(options.job.out);
   StepDown(options);
-  options.init = options.out;
-  options.out = folder / "after.safetensors";
-  options.batch_size = 900;
+  options.learning.init = options.job.out;
+  options.job.out = folder / "after.safetensors";
   const auto step = [&](bool full) {
-    options.full_graph = full;
+    options.mode = ModeOf(full);
     const Result<TrainReport> report = Train(options);
     EXPECT_OK(report);
-    return std::pair(report ? report->epochs.front().loss : 0, ReadModel(options.out));
+    return std::pair(report ? report->epochs.front().loss : 0, ReadModel(options.job.out));
   };
   const auto [loss, whole] = step(false);
   const auto [full_loss, full] = step(true);
@@ -211,17 +217,17 @@ TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
     options.model.options["attention-dropout"] = "0.4";
   // ReLUs are not differentiable at zero, which would disturb the difference quotients.
   if (!options.model.options.contains("activation")) options.model.options["activation"] = "tanh";
-  options.seed = seed;
+  options.learning.seed = seed;
   StepDown(options);
-  options.learning_rate = 1e-9;
-  options.out = folder / "start.safetensors";
+  options.learning.learning_rate = 1e-9;
+  options.job.out = folder / "start.safetensors";
   ASSERT_OK(Train(options));
-  options.learning_rate = 1;
-  options.init = options.out;
-  options.out = folder / "after.safetensors";
+  options.learning.learning_rate = 1;
+  options.learning.init = options.job.out;
+  options.job.out = folder / "after.safetensors";
   ASSERT_OK(Train(options));
   const TensorFile start = ReadModel(folder / "start.safetensors");
-  const TensorFile after = ReadModel(options.out);
+  const TensorFile after = ReadModel(options.job.out);
   double squares = 0;
   TensorFile direction = start;
   for (auto& [name, tensor] : direction.tensors) {
@@ -244,9 +250,9 @@ TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
       }
     }
     TrainOptions there = options;
-    there.init = folder / "moved.safetensors";
-    EXPECT_OK(SaveSafetensors(there.init, moved));
-    there.out = folder / "unused.safetensors";
+    there.learning.init = folder / "moved.safetensors";
+    EXPECT_OK(SaveSafetensors(there.learning.init, moved));
+    there.job.out = folder / "unused.safetensors";
     const Result<TrainReport> report = Train(there);
     EXPECT_OK(report);
     return report ? report->epochs.front().loss : 0;
@@ -259,21 +265,21 @@ TEST(FullGraphTest, LearnsAPlantedPartitionAndItsModelFileInfers) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = FullTraining(folder / "s", {.kind = "sage", .layers = 2, .hidden = 32});
-  options.epochs = 60;
-  options.test = true;
-  options.patience = 50;
-  options.schedule.kind = ScheduleKind::kCosine;
-  options.out = folder / "m.safetensors";
+  options.learning.epochs = 60;
+  options.learning.test = true;
+  options.learning.patience = 50;
+  options.learning.schedule.kind = ScheduleKind::kCosine;
+  options.job.out = folder / "m.safetensors";
   const Result<TrainReport> report = Train(options);
   ASSERT_OK(report);
   EXPECT_GE(*report->test_accuracy, 0.85);
   EXPECT_FALSE(std::filesystem::exists(folder / "s" / "scratch" / "train"));
   InferOptions infer;
   infer.store = options.store;
-  infer.model_file = options.out;
+  infer.model_file = options.job.out;
   infer.out = "emb";
-  infer.labels = "label";
-  infer.split = "split";
+  infer.data.labels = "label";
+  infer.data.split = "split";
   const JobControl control;
   const Result<InferReport> inferred = rhizome_gnn_entry_v1()->Infer(infer, control);
   ASSERT_OK(inferred);
@@ -299,12 +305,11 @@ TEST(FullGraphTest, TakesWhatWasWrittenSinceTheGeneration) {
   TrainOptions options =
       FullTraining(folder / "s", {.kind = "gcn", .layers = 2, .hidden = 16, .dropout = 0});
   StepDown(options);
-  options.epochs = 3;
-  options.learning_rate = 0.5;
+  options.learning.epochs = 3;
+  options.learning.learning_rate = 0.5;
   const Result<TrainReport> full = Train(options);
   ASSERT_OK(full);
-  options.full_graph = false;
-  options.batch_size = 900;
+  options.mode = ModeOf(/*full=*/false);
   const Result<TrainReport> whole = Train(options);
   ASSERT_OK(whole);
   for (std::size_t e = 0; e < 3; ++e)
@@ -332,10 +337,10 @@ TEST(FullGraphTest, SaysWhatItCannotDoAndWhatToDo) {
   options.store = folder / "one";
   EXPECT_THAT(Refusal(options), RefusedWith("--directions both"));
   options = good;
-  options.fanouts = {10, 10};
+  options.minibatch()->fanouts = {10, 10};
   EXPECT_THAT(Refusal(options), RefusedWith("all neighbours"));
   options = good;
-  options.steps = 3;
+  options.minibatch()->steps = 3;
   EXPECT_THAT(Refusal(options), RefusedWith("--steps"));
   options = good;
   options.model.options["input-dropout"] = "0.5";

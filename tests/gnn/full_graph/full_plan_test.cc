@@ -52,12 +52,12 @@ TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
                                                      .hidden = 48,
                                                      .dropout = 0.3,
                                                      .options = {{"residual", "true"}}});
-  const std::uint64_t least = LeastMemory(options, options.threads);
+  const std::uint64_t least = LeastMemory(options, options.resources.threads);
   const std::uint64_t arrays = PlannedArrays(options);
   std::uint64_t moved = 0;
   for (std::uint64_t sixth = 0; sixth <= 6; ++sixth) {
     SCOPED_TRACE(sixth);
-    options.memory_bytes = least + arrays * sixth / 6;
+    options.resources.memory_bytes = least + arrays * sixth / 6;
     const Result<FullGraphReport> plan = PlanOf(options);
     ASSERT_OK(plan);
     moved += plan->planned_bytes;
@@ -76,7 +76,7 @@ TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
     EXPECT_EQ(epoch.feature_bytes_read, plan->feature_bytes);
   }
   EXPECT_GT(moved, 0u);
-  options.memory_bytes = least - (std::uint64_t{1} << 20);
+  options.resources.memory_bytes = least - (std::uint64_t{1} << 20);
   EXPECT_EQ(PlanOf(options).error().code(), StatusCode::kOutOfMemory);
 }
 
@@ -87,7 +87,7 @@ TEST(FullGraphTest, ALimitThatIsTooSmallSaysWhatTakesTheMemory) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {.vertices = 2048}));
   TrainOptions options = FullTraining(folder / "s", {.kind = "gcn", .layers = 3, .hidden = 48});
-  options.memory_bytes = std::uint64_t{64} << 20;
+  options.resources.memory_bytes = std::uint64_t{64} << 20;
   const Result<FullGraphReport> plan = PlanOf(options);
   EXPECT_STATUS(plan, kOutOfMemory);
   EXPECT_THAT(plan.error().message(),
@@ -96,21 +96,21 @@ TEST(FullGraphTest, ALimitThatIsTooSmallSaysWhatTakesTheMemory) {
   for (const SpillRule rule : {SpillRule::kAuto, SpillRule::kNone, SpillRule::kLru,
                                SpillRule::kBelady, SpillRule::kDp, SpillRule::kDpTensor}) {
     SCOPED_TRACE(static_cast<int>(rule));
-    options.spill = rule;
+    options.full_graph()->spill = rule;
     for (const std::uint64_t mib : {1, 80, 82}) {
-      options.memory_bytes = mib << 20;
+      options.resources.memory_bytes = mib << 20;
       const Result<FullGraphReport> refused = PlanOf(options);
       EXPECT_STATUS(refused, kOutOfMemory);
       std::smatch found;
       const std::string message = refused.error().message();
       ASSERT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")));
-      options.memory_bytes = std::stoull(found[1]) << 20;
+      options.resources.memory_bytes = std::stoull(found[1]) << 20;
       EXPECT_OK(PlanOf(options));
     }
     EXPECT_OK(Train(options));
-    min_of_rules =
-        min_of_rules == 0 ? options.memory_bytes : std::min(min_of_rules, options.memory_bytes);
-    max_of_rules = std::max(max_of_rules, options.memory_bytes);
+    min_of_rules = min_of_rules == 0 ? options.resources.memory_bytes
+                                     : std::min(min_of_rules, options.resources.memory_bytes);
+    max_of_rules = std::max(max_of_rules, options.resources.memory_bytes);
   }
   EXPECT_LT(min_of_rules, max_of_rules);  // dp-tensor keeps whole arrays in memory
 }
@@ -127,8 +127,8 @@ TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
         ModelSpec{.kind = "gcn", .layers = 3, .hidden = 32, .options = {{"norm", "batch"}}}}) {
     SCOPED_TRACE(model.kind);
     options.model = model;
-    options.fanouts.assign(model.layers, kAllNeighbors);
-    options.memory_bytes = LeastMemory(options, options.threads);
+    options.minibatch()->fanouts.assign(model.layers, kAllNeighbors);
+    options.resources.memory_bytes = LeastMemory(options, options.resources.threads);
     const Result<FullGraphReport> plan = PlanOf(options);
     ASSERT_OK(plan);
     double seconds = 0;
@@ -154,7 +154,7 @@ TEST(FullGraphTest, AStoreInWhichNothingCanBeWrittenIsPlannedWithoutItsDisk) {
   const Result<FullGraphReport> usual = PlanOf(options);
   ASSERT_OK(usual);
   EXPECT_EQ(usual->disk_problem, "");
-  options.scratch = "/proc/rhizome";  // no user can create a folder there
+  options.job.scratch = "/proc/rhizome";  // no user can create a folder there
   const Result<FullGraphReport> plan = PlanOf(options);
   ASSERT_OK(plan);
   ExpectSamePlan(*plan, *usual);
@@ -170,14 +170,14 @@ TEST(FullGraphTest, SumsThatAreGatheredAgainGiveTheSameBits) {
       FullTraining(folder / "s", {.kind = "gcn", .layers = 4, .hidden = 32, .dropout = 0.2});
   std::vector<Hash128> models;
   for (const FullSums sums : {FullSums::kStore, FullSums::kRecompute}) {
-    options.sums = sums;
-    options.out = folder / "m.safetensors";
+    options.full_graph()->sums = sums;
+    options.job.out = folder / "m.safetensors";
     const Result<TrainReport> report = Train(options);
     ASSERT_OK(report);
     std::size_t again = 0;
     for (const FullGraphPass& pass : report->full_graph->passes) again += pass.sums == "recomputed";
     EXPECT_EQ(again, sums == FullSums::kRecompute ? 2u : 0u);
-    const auto model = LoadSafetensors(FileSystem::Posix(), options.out);
+    const auto model = LoadSafetensors(FileSystem::Posix(), options.job.out);
     ASSERT_OK(model);
     models.push_back(model->hash);
   }

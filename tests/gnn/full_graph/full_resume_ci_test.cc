@@ -63,22 +63,22 @@ TEST_P(FullGraphResumeTest, AResumedTrainingEndsWithTheSameWeights) {
   ASSERT_OK(WriteStore(folder / "s", graph));
   TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
   options.model = GetParam().model;
-  options.fanouts.assign(options.model.layers, kAllNeighbors);
-  options.epochs = 2;
+  options.minibatch()->fanouts.assign(options.model.layers, kAllNeighbors);
+  options.learning.epochs = 2;
   const Result<TrainReport> reference = Train(options);
   ASSERT_OK(reference);
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
-  options.out = folder / "b.safetensors";
-  options.checkpoint_every = 1;
-  options.checkpoint_seconds = 0;  // write a checkpoint after every chunk
-  options.spill = SpillRule::kNone;
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
+  options.job.out = folder / "b.safetensors";
+  options.job.checkpoint_every = 1;
+  options.full_graph()->checkpoint_seconds = 0;  // write a checkpoint after every chunk
+  options.full_graph()->spill = SpillRule::kNone;
   // Each run is stopped before it could finish an epoch from its first pass, so the training can
   // only end if runs resume inside an epoch. Every other run has a memory limit, and hence
   // different blocks.
   const std::uint64_t least = LeastMemory(options, /*threads=*/3);
   std::uint64_t reports = 0;
   for (const std::uint64_t stop = 15;;) {
-    options.memory_bytes = reports % 2 == 0 ? least : 0;
+    options.resources.memory_bytes = reports % 2 == 0 ? least : 0;
     JobControl* stopped = nullptr;
     std::uint64_t seen = 0;
     JobControl control([&](const JobControl::Progress&) {
@@ -86,8 +86,8 @@ TEST_P(FullGraphResumeTest, AResumedTrainingEndsWithTheSameWeights) {
     });
     stopped = &control;
     const Result<TrainReport> report = rhizome_gnn_entry_v1()->Train(options, control);
-    options.resume = true;
-    options.threads = options.threads % 3 + 1;
+    options.job.resume = true;
+    options.resources.threads = options.resources.threads % 3 + 1;
     if (!report) {
       ASSERT_EQ(report.error().code(), StatusCode::kInterrupted);
       ++reports;
@@ -99,7 +99,7 @@ TEST_P(FullGraphResumeTest, AResumedTrainingEndsWithTheSameWeights) {
     break;
   }
   EXPECT_GE(reports, 4u);
-  const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+  const auto again = LoadSafetensors(FileSystem::Posix(), options.job.out);
   EXPECT_EQ(again->hash, weights->hash);
 }
 

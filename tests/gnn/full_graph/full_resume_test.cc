@@ -31,20 +31,20 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
   const Result<TrainReport> reference = Train(options);
   ASSERT_OK(reference);
   EXPECT_EQ(reference->full_graph->planned_bytes, 0u);  // everything remains in memory
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
   ASSERT_OK(weights);
   const std::uint64_t least = LeastMemory(options, /*threads=*/4);
   const std::uint64_t arrays = PlannedArrays(options);
-  options.out = folder / "b.safetensors";
+  options.job.out = folder / "b.safetensors";
   for (const std::uint64_t share : {1, 2, 4, 8, 0}) {
-    options.threads =
+    options.resources.threads =
         share == 0 ? 3 : static_cast<std::uint32_t>(std::min<std::uint64_t>(share, 4));
-    options.memory_bytes = share == 0 ? least : least + arrays / share;
-    options.spill = share == 2 ? SpillRule::kNone : SpillRule::kAuto;
-    if (share == 0) options.threads = 1;
+    options.resources.memory_bytes = share == 0 ? least : least + arrays / share;
+    options.full_graph()->spill = share == 2 ? SpillRule::kNone : SpillRule::kAuto;
+    if (share == 0) options.resources.threads = 1;
     const Result<TrainReport> report = Train(options);
     ASSERT_OK(report);
-    const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+    const auto again = LoadSafetensors(FileSystem::Posix(), options.job.out);
     ASSERT_OK(again);
     EXPECT_EQ(again->hash, weights->hash) << "arrays / " << share;
     for (std::size_t e = 0; e < report->epochs.size(); ++e) {
@@ -55,8 +55,9 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
           << "arrays / " << share;
     }
     EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
-    EXPECT_LE(report->peak_memory_bytes,
-              report->base_memory_bytes + options.memory_bytes + (std::uint64_t{64} << 20));
+    EXPECT_LE(
+        report->peak_memory_bytes,
+        report->base_memory_bytes + options.resources.memory_bytes + (std::uint64_t{64} << 20));
   }
 }
 
@@ -64,10 +65,10 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
 TrainOptions ScoredTraining(const Path& store, const Path& out) {
   TrainOptions options = DeepTraining(store, out);
   options.model = {.kind = "gcn", .layers = 2, .hidden = 256, .dropout = 0.3};
-  options.fanouts.assign(2, kAllNeighbors);
-  options.epochs = 1;
-  options.train_metrics = true;
-  options.memory_bytes = LeastMemory(options, options.threads);
+  options.minibatch()->fanouts.assign(2, kAllNeighbors);
+  options.learning.epochs = 1;
+  options.learning.train_metrics = true;
+  options.resources.memory_bytes = LeastMemory(options, options.resources.threads);
   return options;
 }
 
@@ -77,8 +78,8 @@ TrainOptions ScoredTraining(const Path& store, const Path& out) {
 /// training.
 Result<TrainReport> TrainStoppedInside(std::string_view pass, TrainOptions options,
                                        std::map<std::string, int>& stops) {
-  options.checkpoint_every = 1;
-  options.checkpoint_seconds = 0;  // write a checkpoint after every chunk
+  options.job.checkpoint_every = 1;
+  options.full_graph()->checkpoint_seconds = 0;  // write a checkpoint after every chunk
   while (true) {
     JobControl* stopped = nullptr;
     int seen = 0;
@@ -89,7 +90,7 @@ Result<TrainReport> TrainStoppedInside(std::string_view pass, TrainOptions optio
     });
     stopped = &control;
     Result<TrainReport> report = rhizome_gnn_entry_v1()->Train(options, control);
-    options.resume = true;
+    options.job.resume = true;
     if (report || report.error().code() != StatusCode::kInterrupted) return report;
     for (const auto& [phase, times] : stops)
       if (times > 20) return Fail(Status::Busy(phase + " does not end"));
@@ -104,12 +105,12 @@ TEST(FullGraphTest, AJobThatIsAlwaysStoppedInsideAPassOfScoresEnds) {
   TrainOptions options = ScoredTraining(folder / "s", folder / "a.safetensors");
   const Result<TrainReport> reference = Train(options);
   ASSERT_OK(reference);
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
   const EpochReport& wanted = reference->epochs.at(0);
   ASSERT_FALSE(wanted.train_metrics.empty());
   for (const char* const pass : {"forward 2, loss", "forward 2, scores"}) {
     const bool learns = std::string_view(pass) == "forward 2, loss";
-    options.out = folder / (learns ? "b.safetensors" : "c.safetensors");
+    options.job.out = folder / (learns ? "b.safetensors" : "c.safetensors");
     std::map<std::string, int> stops;
     const Result<TrainReport> report = TrainStoppedInside(pass, options, stops);
     ASSERT_OK(report);
@@ -124,7 +125,7 @@ TEST(FullGraphTest, AJobThatIsAlwaysStoppedInsideAPassOfScoresEnds) {
       EXPECT_EQ(epoch.train_metrics[i].value, wanted.train_metrics[i].value);
     EXPECT_EQ(stops.size(), learns ? 1u : 2u);
     for (const auto& [phase, times] : stops) EXPECT_GE(times, 3) << phase;
-    EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.out)->hash, weights->hash);
+    EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.job.out)->hash, weights->hash);
   }
 }
 
@@ -133,10 +134,10 @@ TEST(FullGraphTest, ADamagedChunkIsNamedAndAResumedRunComputesItAgain) {
   ASSERT_OK(WriteStore(folder / "s", LargerGraph(6)));
   TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
   ASSERT_OK(Train(options));
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
-  options.out = folder / "b.safetensors";
-  options.spill = SpillRule::kNone;
-  options.checkpoint_every = 1;
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
+  options.job.out = folder / "b.safetensors";
+  options.full_graph()->spill = SpillRule::kNone;
+  options.job.checkpoint_every = 1;
   bool damaged = false;
   std::uint64_t seen = 0;
   const JobControl control([&](const JobControl::Progress& progress) {
@@ -155,9 +156,9 @@ TEST(FullGraphTest, ADamagedChunkIsNamedAndAResumedRunComputesItAgain) {
   ASSERT_FALSE(stopped.has_value());
   EXPECT_EQ(stopped.error().code(), StatusCode::kCorruption);
   EXPECT_THAT(stopped.error().message(), ::testing::HasSubstr("arrays/sums-"));
-  options.resume = true;
+  options.job.resume = true;
   ASSERT_OK(Train(options));
-  EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.out)->hash, weights->hash);
+  EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.job.out)->hash, weights->hash);
 }
 
 }  // namespace

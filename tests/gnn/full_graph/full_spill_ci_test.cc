@@ -55,7 +55,7 @@ struct Scores final : VertexScoreSink {
 /// Plans an epoch and runs it in `folder`.
 Result<Epoch> RunEpoch(const TrainOptions& options, const Path& folder) {
   const JobControl control;
-  SetTorchThreads(options.threads);
+  SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(const TrainJob job, OpenTrainJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<FullJob> full,
                            FullJob::Open(job, options, folder, nullptr, control));
@@ -66,7 +66,8 @@ Result<Epoch> RunEpoch(const TrainOptions& options, const Path& folder) {
   {
     StepRun run(*full, {.measures = false});
     RHIZOME_ASSIGN_OR_RETURN(
-        epoch.loss, full->network().Learn(options.seed, nullptr, [&](const GraphPass& pass) {
+        epoch.loss,
+        full->network().Learn(options.learning.seed, nullptr, [&](const GraphPass& pass) {
           return run.Run(pass, "learn", control);
         }));
   }
@@ -96,9 +97,9 @@ std::pair<std::uint64_t, std::uint64_t> LeastAndArrays(TrainOptions options, con
   EXPECT_OK(whole);
   std::uint64_t arrays = 0;
   for (const FullGraphReport::Array& array : (*whole)->report().arrays) arrays += array.bytes;
-  options.memory_bytes = 1 << 20;
-  options.threads = kMaxThreads;
-  options.sums = FullSums::kAuto;
+  options.resources.memory_bytes = 1 << 20;
+  options.resources.threads = kMaxThreads;
+  options.full_graph()->sums = FullSums::kAuto;
   const auto none = FullJob::Open(*job, options, folder, nullptr, control);
   EXPECT_FALSE(none);
   std::smatch found;
@@ -137,7 +138,7 @@ TEST_P(FullGraphSpillTest, EveryRuleMovesWhatItPlansAndGivesTheSameBits) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", LargerGraph(seed)));
   TrainOptions options = FullTraining(folder / "s", GetParam().spec);
-  options.seed = seed;
+  options.learning.seed = seed;
   const Path arrays = folder / "arrays";
   const Result<Epoch> whole = RunEpoch(options, arrays);
   ASSERT_OK(whole);
@@ -146,7 +147,7 @@ TEST_P(FullGraphSpillTest, EveryRuleMovesWhatItPlansAndGivesTheSameBits) {
   const auto [least, bytes] = LeastAndArrays(options, arrays);
   std::uint64_t spilled = 0, blocks = 0, kept = 0, recomputed = 0;
   for (const std::uint64_t share : {0, 3}) {
-    options.memory_bytes = least + (share == 0 ? 0 : bytes / share);
+    options.resources.memory_bytes = least + (share == 0 ? 0 : bytes / share);
     std::uint64_t fewest = 0;
     for (const auto& [rule, name] : kRules) {
       for (const FullSums sums : {FullSums::kAuto, FullSums::kRecompute}) {
@@ -156,9 +157,9 @@ TEST_P(FullGraphSpillTest, EveryRuleMovesWhatItPlansAndGivesTheSameBits) {
         if (again && rule != SpillRule::kBelady && rule != SpillRule::kDp) continue;
         SCOPED_TRACE(fmt::format("{} of 1/{}, sums {}, seed {}", name, share,
                                  again ? "recompute" : "auto", seed));
-        options.spill = rule;
-        options.sums = sums;
-        options.threads = options.threads % kMaxThreads + 1;
+        options.full_graph()->spill = rule;
+        options.full_graph()->sums = sums;
+        options.resources.threads = options.resources.threads % kMaxThreads + 1;
         const Result<Epoch> epoch = RunEpoch(options, arrays);
         if (!epoch && rule == SpillRule::kDpTensor) {  // one whole array does not fit
           EXPECT_EQ(epoch.error().code(), StatusCode::kOutOfMemory);

@@ -25,11 +25,10 @@ inline TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
   TrainOptions options;
   options.store = store;
   options.model = model;
-  options.fanouts.assign(model.layers, kAllNeighbors);
-  options.full_graph = true;
-  options.epochs = 1;
-  options.seed = 3;
-  options.test = false;
+  options.mode = FullGraphOptions();
+  options.learning.epochs = 1;
+  options.learning.seed = 3;
+  options.learning.test = false;
   return options;
 }
 
@@ -42,9 +41,9 @@ inline TrainOptions DeepTraining(const Path& store, const Path& out) {
                            .hidden = 48,
                            .dropout = 0.3,
                            .options = {{"residual", "true"}, {"norm", "batch"}}});
-  options.epochs = 2;
-  options.test = true;
-  options.out = out;
+  options.learning.epochs = 2;
+  options.learning.test = true;
+  options.job.out = out;
   return options;
 }
 
@@ -60,8 +59,8 @@ inline std::uint64_t PlannedArrays(const TrainOptions& options) {
 /// Returns the minimum --memory of a training with this many threads, parsed from the error message
 /// that names it.
 inline std::uint64_t LeastMemory(TrainOptions options, std::uint32_t threads) {
-  options.memory_bytes = 1 << 20;
-  options.threads = threads;
+  options.resources.memory_bytes = 1 << 20;
+  options.resources.threads = threads;
   const Result<FullGraphReport> plan = PlanOf(options);
   EXPECT_FALSE(plan.has_value());
   if (plan) return 0;

@@ -173,12 +173,12 @@ TEST_F(DeviceInferJobTest, PinnedMemoryCountsInTheLimit) {
   const auto model = Model::FromFile(file->file);
   ASSERT_OK(model);
   LayerwiseOptions layerwise;
-  layerwise.features = options_.features;
+  layerwise.features = options_.data.features;
   layerwise.output.name = "x";
   const auto output = MakeOutputEntry(**graph, *model, layerwise);
   ASSERT_OK(output);
   layerwise.output = *output;
-  options_.memory_bytes = std::uint64_t{2} << 30;
+  options_.resources.memory_bytes = std::uint64_t{2} << 30;
   const auto divide = [&](std::uint64_t pinned) {
     return DivideMemory({.graph = **graph,
                          .model = *model,
@@ -187,7 +187,7 @@ TEST_F(DeviceInferJobTest, PinnedMemoryCountsInTheLimit) {
                          .pinned_bytes = pinned});
   };
   EXPECT_OK(divide(0));
-  EXPECT_STATUS(divide(options_.memory_bytes), kOutOfMemory);
+  EXPECT_STATUS(divide(options_.resources.memory_bytes), kOutOfMemory);
 }
 
 TEST_F(DeviceInferJobTest, SaysWhatCannotBeHad) {

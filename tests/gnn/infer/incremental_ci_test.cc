@@ -53,8 +53,8 @@ class IncrementalTest : public ::testing::TestWithParam<testing::NetworkCase> {
     ASSERT_OK(WriteStore(store(), planted));
     TrainOptions options = SmallTraining(store());
     options.model = GetParam().spec;
-    options.epochs = 1;
-    options.out = folder_ / "model.safetensors";
+    options.learning.epochs = 1;
+    options.job.out = folder_ / "model.safetensors";
     const JobControl control;
     ASSERT_OK(rhizome_gnn_entry_v1()->Train(options, control));
   }
@@ -217,7 +217,7 @@ TEST_P(IncrementalTest, AnInterruptedRunResumesAndGivesTheSameBytes) {
     self = &control;
     static_cast<void>(rhizome_gnn_entry_v1()->Infer(options, control));
     options.resume = true;
-    options.threads = 2;
+    options.resources.threads = 2;
     ASSERT_OK(Infer(options));
     // The full run is now the newest version and is of this snapshot, so the next incremental run
     // would keep all rows. Drop it.

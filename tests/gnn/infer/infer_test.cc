@@ -39,8 +39,8 @@ class InferTest : public ::testing::TestWithParam<testing::NetworkCase> {
     ASSERT_OK(WriteStore(store(), {}));
     TrainOptions options = SmallTraining(store());
     options.model = GetParam().spec;
-    options.epochs = 1;
-    options.out = model();
+    options.learning.epochs = 1;
+    options.job.out = model();
     const JobControl control;
     const auto report = rhizome_gnn_entry_v1()->Train(options, control);
     ASSERT_OK(report);
@@ -206,7 +206,7 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
     options.tuning.cache = policy;
     options.tuning.cached_first = count % 2 == 0;
     options.tuning.cache_bytes = static_cast<std::uint64_t>(count) * 128 * 16 * sizeof(float);
-    options.threads = 1 + static_cast<std::uint32_t>(count % 3);
+    options.resources.threads = 1 + static_cast<std::uint32_t>(count % 3);
     options.tuning.block_rows = 100 * static_cast<std::uint64_t>(count);
     const auto report = InferOfInfer(options);
     ASSERT_OK(report);
@@ -238,11 +238,11 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
       options.tuning.layout = rule;
       options.tuning.cache_bytes = 1 << 20;
       options.tuning.block_rows = 128 * static_cast<std::uint64_t>(count);
-      options.topology = count % 2 == 0 ? TopologyPlace::kDirect : TopologyPlace::kMemory;
+      options.data.topology = count % 2 == 0 ? TopologyPlace::kDirect : TopologyPlace::kMemory;
       const auto report = InferOfInfer(options);
       ASSERT_OK(report);
       EXPECT_EQ(report->layers[0].layout, RowRuleName(rule));
-      EXPECT_EQ(report->list_reads.has_value(), options.topology == TopologyPlace::kDirect);
+      EXPECT_EQ(report->list_reads.has_value(), options.data.topology == TopologyPlace::kDirect);
       ExpectSameBytes("reference" + suffix, options.out);
     }
   }
@@ -367,7 +367,7 @@ TEST_P(InferTest, SampledNeighboursAreDrawnOnce) {
   ASSERT_OK(InferOfInfer(options));
   options.out = "sampled-again";
   options.tuning.block_rows = 640;
-  options.threads = 2;
+  options.resources.threads = 2;
   ASSERT_OK(InferOfInfer(options));
   ExpectSameBytes("sampled", "sampled-again");
   options.out = "sampled-otherwise";
@@ -417,7 +417,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
     EXPECT_TRUE(std::filesystem::exists(store() / "scratch" / ("infer-" + options.out)));
     options.resume = true;
     options.tuning.layout = RowRule::kBfs;  // a layer that was begun keeps its layout
-    options.threads = 2;
+    options.resources.threads = 2;
     options.tuning.cache_bytes = 1 << 14;
     options.tuning.block_rows = 200;
     const auto report = InferOfInfer(options);
@@ -526,10 +526,10 @@ TEST_P(InferTest, WrongInputsAreRefused) {
   EXPECT_STATUS(InferOfInfer(options), kAlreadyExists);
   EXPECT_STATUS(InferOfInfer(Options("../x")), kInvalidArgument);
   options = Options("x");
-  options.features = "label";
+  options.data.features = "label";
   EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
   options = Options("x");
-  options.features = "none";
+  options.data.features = "none";
   EXPECT_STATUS(InferOfInfer(options), kNotFound);
   options = Options("x");
   options.fanouts = {1, 2, 3};
@@ -541,7 +541,7 @@ TEST_P(InferTest, WrongInputsAreRefused) {
   options.model_file = store() / "FORMAT";  // not a model file; the store itself is not damaged
   EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
   options = Options("x");
-  options.memory_bytes = 1 << 20;
+  options.resources.memory_bytes = 1 << 20;
   EXPECT_STATUS(InferOfInfer(options), kOutOfMemory);
 }
 

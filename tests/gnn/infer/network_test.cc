@@ -36,9 +36,9 @@ class NetworkTest : public ::testing::TestWithParam<NetworkCase> {
     ASSERT_OK(WriteStore(store(), {}));
     TrainOptions options = SmallTraining(store());
     options.model = GetParam().spec;
-    options.epochs = 1;
-    options.test = false;
-    options.out = model();
+    options.learning.epochs = 1;
+    options.learning.test = false;
+    options.job.out = model();
     const JobControl control;
     ASSERT_OK(rhizome_gnn_entry_v1()->Train(options, control));
     WriteDelta(store(), testing::TestSeed());

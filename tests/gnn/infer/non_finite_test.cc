@@ -37,8 +37,8 @@ class NonFiniteTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_OK(WriteStore(folder_ / "good", {}));
     TrainOptions options = SmallTraining(folder_ / "good");
-    options.epochs = 1;
-    options.out = folder_ / "model.safetensors";
+    options.learning.epochs = 1;
+    options.job.out = folder_ / "model.safetensors";
     const JobControl control;
     ASSERT_OK(rhizome_gnn_entry_v1()->Train(options, control));
   }
@@ -114,7 +114,7 @@ TEST_F(NonFiniteTest, RowsAndTheirCauseAreNamed) {
       notes_.clear();
       InferOptions options = Options(store, mode == InferMode::kLayerwise ? "a" : "b");
       options.mode = mode;
-      options.threads = 2;
+      options.resources.threads = 2;
       const auto report = Infer(options);
       ASSERT_OK(report);
       ASSERT_EQ(report->non_finite.size(), 2u);
@@ -211,8 +211,7 @@ TEST_F(NonFiniteTest, TrainingsOfEachWayNameTheVertex) {
   TrainOptions options = SmallTraining(store);
   for (const bool full_graph : {false, true}) {
     SCOPED_TRACE(full_graph);
-    options.full_graph = full_graph;
-    if (full_graph) options.fanouts = {kAllNeighbors, kAllNeighbors};
+    if (full_graph) options.mode = FullGraphOptions();
     const JobControl control;
     const auto report = rhizome_gnn_entry_v1()->Train(options, control);
     EXPECT_STATUS(report, kInvalidArgument);

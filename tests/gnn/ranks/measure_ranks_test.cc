@@ -41,7 +41,7 @@ class MeasureRanksTest : public testing::RanksTest {
  protected:
   static TrainOptions Options() {
     TrainOptions options = RanksTest::Options();
-    options.epochs = 1;
+    options.learning.epochs = 1;
     return options;
   }
 };
@@ -50,7 +50,7 @@ TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
   for (const testing::NetworkCase& network : testing::RegisteredNetworks()) {
     TrainOptions options = Options();
     options.model = network.spec;
-    options.steps = 1;
+    options.minibatch()->steps = 1;
     std::vector<std::uint64_t> bits;
     for (const std::uint32_t ranks : {1U, 3U}) {
       SCOPED_TRACE(network.name + ", " + std::to_string(ranks) + " ranks");
@@ -70,11 +70,11 @@ TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
 TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
   TrainOptions options = Options();
   options.model.layers = 3;
-  options.fanouts = {3, 3, 3};
+  options.minibatch()->fanouts = {3, 3, 3};
   std::vector<std::uint64_t> bits;
   for (const std::uint32_t ranks : {1U, 4U}) {
-    options.topology = ranks == 1 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
-    options.cache_bytes = ranks == 1 ? 1 << 20 : 64 * 100;
+    options.data.topology = ranks == 1 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
+    options.minibatch()->feed.cache_bytes = ranks == 1 ? 1 << 20 : 64 * 100;
     const TrainedRanks trained = TrainThreads(options, ranks);
     for (const auto& report : trained.reports) {
       ASSERT_OK(report);
@@ -88,7 +88,7 @@ TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
 /// does not train again.
 TEST_F(MeasureRanksTest, AnInterruptEndsAllAndOnlyTheMeasuringIsDoneAgain) {
   TrainOptions options = Options();
-  options.checkpoint_every = 1000;
+  options.job.checkpoint_every = 1000;
   const TrainedRanks undisturbed = TrainThreads(options, 2);
   ASSERT_OK(undisturbed.reports[0]);
   JobControl* asked = nullptr;
@@ -100,11 +100,11 @@ TEST_F(MeasureRanksTest, AnInterruptEndsAllAndOnlyTheMeasuringIsDoneAgain) {
     ASSERT_FALSE(report.has_value());
     EXPECT_EQ(report.error().code(), StatusCode::kInterrupted) << report.error().ToString();
   }
-  options.resume = true;
+  options.job.resume = true;
   const TrainedRanks resumed = TrainThreads(options, 4);
   for (const auto& report : resumed.reports) {
     ASSERT_OK(report);
-    EXPECT_EQ(report->resumed_minibatches, report->minibatches * options.epochs);
+    EXPECT_EQ(report->resumed_minibatches, report->minibatches * options.learning.epochs);
     EXPECT_EQ(BitsOf(report->metrics), BitsOf(undisturbed.reports[0]->metrics));
   }
 }
@@ -115,11 +115,11 @@ TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
   std::mt19937_64 random(testing::TestSeed());
   TrainOptions options = Options();
   options.model.layers = 3;
-  options.fanouts = {3, 3, 3};
+  options.minibatch()->fanouts = {3, 3, 3};
   const std::uint64_t all = TrainThreads(options, 3).messages[1];
-  options.test = false;
+  options.learning.test = false;
   const std::uint64_t before = TrainThreads(options, 3).messages[1];
-  options.test = true;
+  options.learning.test = true;
   ASSERT_GT(all, before + 6);
   for (const auto kind :
        {LocalFault::Kind::kDie, LocalFault::Kind::kSilence, LocalFault::Kind::kFlip}) {
@@ -144,9 +144,9 @@ TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
 /// A rank in the middle of a layer sends no messages. It still stops when another rank is lost.
 TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
   TrainOptions options = Options();
-  options.test = false;
+  options.learning.test = false;
   const std::uint64_t before = TrainThreads(options, 2).messages[0];
-  options.test = true;
+  options.learning.test = true;
   int of_layers = 0;
   const JobControl counting([&](const JobControl::Progress& progress) {
     if (progress.phase.starts_with("layer")) ++of_layers;

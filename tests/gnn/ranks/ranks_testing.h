@@ -34,7 +34,8 @@ inline TrainedRanks TrainThreads(const TrainOptions& options, std::uint32_t rank
   if (!transports) return trained;
   static_cast<void>((*transports)->Run([&](Transport& transport) -> Status {
     TrainOptions own = options;
-    own.transport = &transport;
+    if (!own.minibatch()->ranks) own.minibatch()->ranks.emplace();
+    own.minibatch()->ranks->transport = &transport;
     const JobControl control;
     const std::uint32_t rank = transport.rank();
     const bool last = rank + 1 == ranks;
@@ -59,11 +60,12 @@ class RanksTest : public ::testing::Test {
 
   static TrainOptions Options() {
     TrainOptions options = SmallTraining(*folder_ / "s");
-    options.batch_size = 12;
-    options.superbatch = 3;
-    options.cache_bytes = 64 * 100;
-    options.io = IoMaker::kPread;
-    options.out = *folder_ / "model.safetensors";
+    options.minibatch()->ranks.emplace();
+    options.minibatch()->batch_size = 12;
+    options.minibatch()->feed.superbatch = 3;
+    options.minibatch()->feed.cache_bytes = 64 * 100;
+    options.resources.io = IoMaker::kPread;
+    options.job.out = *folder_ / "model.safetensors";
     return options;
   }
 

@@ -47,7 +47,7 @@ class TrainRanksTest : public testing::RanksTest {};
 
 TEST_F(TrainRanksTest, WhatIsLearntDoesNotDependOnTheRanks) {
   TrainOptions options = Options();
-  options.epochs = 6;
+  options.learning.epochs = 6;
   std::string hash;
   std::optional<TrainReport> first;
   for (const std::uint32_t ranks : {1U, 2U, 3U, 4U, 8U}) {
@@ -55,10 +55,10 @@ TEST_F(TrainRanksTest, WhatIsLearntDoesNotDependOnTheRanks) {
     for (const auto& report : reports) ASSERT_OK(report);
     if (!first) {
       first = *reports[0];
-      hash = HashOf(options.out);
+      hash = HashOf(options.job.out);
       EXPECT_GE(*first->test_accuracy, 0.45);  // of 4 classes
     }
-    EXPECT_EQ(HashOf(options.out), hash) << ranks;
+    EXPECT_EQ(HashOf(options.job.out), hash) << ranks;
     for (const auto& report : reports) {
       EXPECT_EQ(report->test_accuracy, first->test_accuracy);
       ASSERT_EQ(report->epochs.size(), first->epochs.size());
@@ -74,22 +74,22 @@ TEST_F(TrainRanksTest, WhatIsLearntDoesNotDependOnTheRanks) {
 /// Neither the remote cache policy nor the place of neighbour lists changes what is learnt.
 TEST_F(TrainRanksTest, PoliciesAndListsOnDiskLearnTheSame) {
   TrainOptions options = Options();
-  options.epochs = 1;
+  options.learning.epochs = 1;
   ASSERT_OK(TrainAsRanks(options, 1)[0]);
-  const std::string hash = HashOf(options.out);
+  const std::string hash = HashOf(options.job.out);
   for (const Prefetch policy : AllPrefetches()) {
-    options.prefetch.policy = policy;
-    options.superbatch = policy == Prefetch::kEpoch ? 0 : 3;
-    options.overlap = policy == Prefetch::kNone ? Overlap::kNone : Overlap::kAll;
+    options.minibatch()->ranks->prefetch.policy = policy;
+    options.minibatch()->feed.superbatch = policy == Prefetch::kEpoch ? 0 : 3;
+    options.minibatch()->feed.overlap = policy == Prefetch::kNone ? Overlap::kNone : Overlap::kAll;
     ASSERT_OK(TrainAsRanks(options, 3)[0]);
-    EXPECT_EQ(HashOf(options.out), hash) << PrefetchName(policy);
+    EXPECT_EQ(HashOf(options.job.out), hash) << PrefetchName(policy);
   }
-  options.prefetch = {};
-  options.superbatch = 3;
-  options.prior = Prior::kNone;
-  options.topology = TopologyPlace::kDirect;
+  options.minibatch()->ranks->prefetch = {};
+  options.minibatch()->feed.superbatch = 3;
+  options.minibatch()->feed.prior = Prior::kNone;
+  options.data.topology = TopologyPlace::kDirect;
   ASSERT_OK(TrainAsRanks(options, 2)[0]);
-  EXPECT_EQ(HashOf(options.out), hash);
+  EXPECT_EQ(HashOf(options.job.out), hash);
 }
 
 /// With one home, a training over ranks has the same minibatches as a training without ranks, and
@@ -100,12 +100,12 @@ TEST_F(TrainRanksTest, OneHomeLearnsWhatATrainingAloneDoes) {
   TrainOptions options = SmallTraining(folder / "s");
   options.model.dropout = 0.2;
   for (const bool weighted : {false, true}) {
-    if (weighted) options.loss.class_weights = "balanced";
+    if (weighted) options.learning.loss.class_weights = "balanced";
     const Result<TrainReport> alone = rhizome_gnn_entry_v1()->Train(options, JobControl());
     ASSERT_OK(alone);
     const Result<TrainReport> ranked = TrainAsRanks(options, 1)[0];
     ASSERT_OK(ranked);
-    for (std::size_t e = 0; e < options.epochs; ++e) {
+    for (std::size_t e = 0; e < options.learning.epochs; ++e) {
       EXPECT_NEAR(ranked->epochs[e].loss, alone->epochs[e].loss, 1e-4);
       EXPECT_NEAR(*ranked->epochs[e].valid_loss, *alone->epochs[e].valid_loss, 1e-4);
     }
@@ -117,13 +117,13 @@ TEST_F(TrainRanksTest, OneHomeLearnsWhatATrainingAloneDoes) {
 TEST_F(TrainRanksTest, StopsTogetherAndGoesOnWithOtherRanks) {
   std::mt19937_64 random(testing::TestSeed());
   TrainOptions options = Options();
-  options.epochs = 3;
+  options.learning.epochs = 3;
   ASSERT_OK(TrainAsRanks(options, 2)[0]);
-  const std::string undisturbed = HashOf(options.out);
-  options.checkpoint_every = 4;
+  const std::string undisturbed = HashOf(options.job.out);
+  options.job.checkpoint_every = 4;
   for (const auto& [before, after] : {std::pair{4U, 2U}, {2U, 4U}, {3U, 1U}}) {
-    std::filesystem::remove(options.out);
-    options.resume = false;
+    std::filesystem::remove(options.job.out);
+    options.job.resume = false;
     const std::uint64_t at = 1 + random() % 20;
     JobControl* asked = nullptr;
     JobControl control([&](const JobControl::Progress& progress) {
@@ -135,21 +135,21 @@ TEST_F(TrainRanksTest, StopsTogetherAndGoesOnWithOtherRanks) {
       ASSERT_FALSE(report.has_value());
       EXPECT_EQ(report.error().code(), StatusCode::kInterrupted) << report.error().ToString();
     }
-    options.resume = true;
+    options.job.resume = true;
     const auto resumed = TrainAsRanks(options, after);
     for (const auto& report : resumed) ASSERT_OK(report);
     EXPECT_EQ(resumed[0]->resumed_minibatches, at + 1);
-    EXPECT_EQ(HashOf(options.out), undisturbed) << before << " ranks, then " << after;
+    EXPECT_EQ(HashOf(options.job.out), undisturbed) << before << " ranks, then " << after;
   }
 }
 
 /// The same batch-norm statistics and dropout are used in a step for any number of ranks.
 TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   TrainOptions options = Options();
-  options.epochs = 2;
+  options.learning.epochs = 2;
   options.model.dropout = 0.3;
-  options.train_metrics = true;
-  options.optimizer.clip_norm = 1;
+  options.learning.train_metrics = true;
+  options.learning.optimizer.clip_norm = 1;
   for (const auto& [kind, norm] : {std::pair{"gcn", "batch"}, {"gin", "batch"}, {"gat", "layer"}}) {
     options.model.kind = kind;
     options.model.options = {{"norm", norm}};
@@ -158,8 +158,8 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
       const auto reports = TrainAsRanks(options, ranks);
       ASSERT_OK(reports[0]);
       EXPECT_FALSE(reports[0]->epochs[0].train_metrics.empty());
-      if (hash.empty()) hash = HashOf(options.out);
-      EXPECT_EQ(HashOf(options.out), hash) << kind << ", " << ranks << " ranks";
+      if (hash.empty()) hash = HashOf(options.job.out);
+      EXPECT_EQ(HashOf(options.job.out), hash) << kind << ", " << ranks << " ranks";
     }
   }
 }
@@ -168,16 +168,16 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
 // depend on the number of ranks.
 TEST_F(TrainRanksTest, MinibatchesOfOneVertexAreTaken) {
   TrainOptions options = Options();
-  options.epochs = 1;
-  options.batch_size = 2;
-  options.steps = 30;
+  options.learning.epochs = 1;
+  options.minibatch()->batch_size = 2;
+  options.minibatch()->steps = 30;
   options.model.kind = "gin";
   std::string hash;
   for (const std::uint32_t ranks : {1U, 3U}) {
     const auto reports = TrainAsRanks(options, ranks);
     ASSERT_OK(reports[0]);
-    if (hash.empty()) hash = HashOf(options.out);
-    EXPECT_EQ(HashOf(options.out), hash) << ranks << " ranks";
+    if (hash.empty()) hash = HashOf(options.job.out);
+    EXPECT_EQ(HashOf(options.job.out), hash) << ranks << " ranks";
   }
 }
 
@@ -199,11 +199,11 @@ TEST_F(TrainRanksTest, FeaturesThatAreNoNumbersAreNamed) {
 // transport keeps sending that it is alive.
 TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   TrainOptions options = Options();
-  options.epochs = 1;
-  options.steps = 2;
-  options.test = false;
+  options.learning.epochs = 1;
+  options.minibatch()->steps = 2;
+  options.learning.test = false;
   ASSERT_OK(TrainAsRanks(options, 3)[0]);
-  const std::string hash = HashOf(options.out);
+  const std::string hash = HashOf(options.job.out);
   const double timeout = 1.5 * testing::Patience();
   std::uint64_t steps = 0;
   const JobControl slow([&](const JobControl::Progress& progress) {
@@ -213,7 +213,7 @@ TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = timeout}))
     ASSERT_OK(report);
   EXPECT_GE(steps, 2u);
-  EXPECT_EQ(HashOf(options.out), hash);
+  EXPECT_EQ(HashOf(options.job.out), hash);
 }
 
 TEST_F(TrainRanksTest, RefusesMoreRanksThanHomes) {
@@ -227,14 +227,17 @@ TEST_F(TrainRanksTest, RefusesMoreRanksThanHomes) {
 
 TEST_F(TrainRanksTest, RanksThatDisagreeAreRefusedAndBothSidesAreNamed) {
   TrainOptions options = Options();
-  options.prefetch.policy = Prefetch::kScored;
+  options.minibatch()->ranks->prefetch.policy = Prefetch::kScored;
   const std::pair<std::string, testing::ChangeOptions> changes[] = {
-      {"--epochs", [](TrainOptions& o) { ++o.epochs; }},
-      {"--superbatch", [](TrainOptions& o) { ++o.superbatch; }},
-      {"--prefetch", [](TrainOptions& o) { o.prefetch.policy = Prefetch::kLru; }},
-      {"--remote-memory", [](TrainOptions& o) { o.prefetch.remote_bytes = 4096; }},
-      {"--gamma", [](TrainOptions& o) { o.prefetch.gamma = 0.5; }},
-      {"the job", [](TrainOptions& o) { o.learning_rate *= 2; }},
+      {"`learning.epochs`", [](TrainOptions& o) { ++o.learning.epochs; }},
+      {"`minibatch.feed.superbatch`", [](TrainOptions& o) { ++o.minibatch()->feed.superbatch; }},
+      {"`ranks.prefetch.policy`",
+       [](TrainOptions& o) { o.minibatch()->ranks->prefetch.policy = Prefetch::kLru; }},
+      {"`ranks.prefetch.remote_bytes`",
+       [](TrainOptions& o) { o.minibatch()->ranks->prefetch.remote_bytes = 4096; }},
+      {"`ranks.prefetch.gamma`",
+       [](TrainOptions& o) { o.minibatch()->ranks->prefetch.gamma = 0.5; }},
+      {"the job", [](TrainOptions& o) { o.learning.learning_rate *= 2; }},
   };
   for (const auto& change : changes) {
     SCOPED_TRACE(change.first);
@@ -252,12 +255,12 @@ TEST_F(TrainRanksTest, RanksThatDisagreeAreRefusedAndBothSidesAreNamed) {
 TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
   std::mt19937_64 random(testing::TestSeed());
   TrainOptions options = Options();
-  options.epochs = 3;
+  options.learning.epochs = 3;
   ASSERT_OK(TrainAsRanks(options, 2)[0]);
-  const std::string undisturbed = HashOf(options.out);
-  options.checkpoint_every = 3;
+  const std::string undisturbed = HashOf(options.job.out);
+  options.job.checkpoint_every = 3;
   for (const auto kind : {LocalFault::Kind::kDie, LocalFault::Kind::kSilence}) {
-    options.resume = false;
+    options.job.resume = false;
     const LocalRanksOptions network{
         .peer_timeout_seconds = 0.5 * testing::Patience(),
         .faults = {{.kind = kind, .rank = 2, .at_message = 120 + random() % 60}}};
@@ -269,11 +272,11 @@ TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
       EXPECT_THAT(lost[r].error().message(), HasSubstr("rank 2"));
       EXPECT_THAT(lost[r].error().message(), HasSubstr("--resume goes on after step"));
     }
-    options.resume = true;
+    options.job.resume = true;
     const auto resumed = TrainAsRanks(options, 3);
     ASSERT_OK(resumed[0]);
     EXPECT_GT(resumed[0]->resumed_minibatches, 0u);
-    EXPECT_EQ(HashOf(options.out), undisturbed);
+    EXPECT_EQ(HashOf(options.job.out), undisturbed);
   }
 }
 

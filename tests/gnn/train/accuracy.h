@@ -35,7 +35,7 @@ inline Status IngestDataSet(const Path& data, const std::string& name, const Pat
 inline Result<double> MeanTestAccuracy(TrainOptions options, const std::string& name, int seeds) {
   double sum = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
-    options.seed = static_cast<std::uint64_t>(seed);
+    options.learning.seed = static_cast<std::uint64_t>(seed);
     const JobControl control;
     RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
                              rhizome_gnn_entry_v1()->Train(options, control));

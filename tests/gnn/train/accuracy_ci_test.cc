@@ -20,10 +20,10 @@ void ExpectGcnAccuracy(const std::string& name, double least) {
                    .dropout = 0.5,
                    .normalize_features = true,
                    .no_edges = false};
-  options.fanouts = {kAllNeighbors, kAllNeighbors};
-  options.epochs = 100;
-  options.weight_decay = 5e-4;
-  options.threads = 1;
+  options.minibatch()->fanouts = {kAllNeighbors, kAllNeighbors};
+  options.learning.epochs = 100;
+  options.learning.weight_decay = 5e-4;
+  options.resources.threads = 1;
   const Result<double> accuracy = testing::MeanTestAccuracy(options, name, 5);
   ASSERT_OK(accuracy);
   EXPECT_GE(*accuracy, least);

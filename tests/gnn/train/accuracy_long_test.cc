@@ -16,11 +16,11 @@ void ExpectSageAccuracy(const std::string& name, double least) {
                    .dropout = 0.5,
                    .normalize_features = true,
                    .no_edges = false};
-  options.fanouts = {25, 15};
-  options.batch_size = 512;
-  options.epochs = 150;
-  options.weight_decay = 5e-4;
-  options.threads = 2;
+  options.minibatch()->fanouts = {25, 15};
+  options.minibatch()->batch_size = 512;
+  options.learning.epochs = 150;
+  options.learning.weight_decay = 5e-4;
+  options.resources.threads = 2;
   const Result<double> accuracy = testing::MeanTestAccuracy(options, name, 1);
   ASSERT_OK(accuracy);
   EXPECT_GE(*accuracy, least);

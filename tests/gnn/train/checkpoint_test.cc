@@ -58,9 +58,9 @@ class CheckpointTest : public ::testing::Test {
     ASSERT_OK(WriteStore(folder_ / "s", {}));
     options_ = SmallTraining(folder_ / "s");
     options_.model.dropout = 0.3;
-    options_.epochs = 3;
-    options_.checkpoint_every = 2;
-    options_.out = folder_ / "model.safetensors";
+    options_.learning.epochs = 3;
+    options_.job.checkpoint_every = 2;
+    options_.job.out = folder_ / "model.safetensors";
   }
   Path CheckpointFile() const { return folder_ / "s" / "scratch" / "train" / "CHECKPOINT"; }
 
@@ -73,7 +73,7 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
   ASSERT_OK(reference);
   EXPECT_EQ(reference->resumed_minibatches, 0u);
   EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
-  const Hash128 wanted = HashOf(options_.out);
+  const Hash128 wanted = HashOf(options_.job.out);
   // The training is stopped in the first epoch, near the end of an epoch, and near the end of the
   // training.
   std::uint64_t total = 0;
@@ -83,21 +83,22 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
   ASSERT_OK(rhizome_gnn_entry_v1()->Train(options_, counting));
   for (const std::uint64_t stop : {std::uint64_t{3}, total / 3, total / 3 + 1, total - 1}) {
     SCOPED_TRACE(stop);
-    options_.resume = false;
+    options_.job.resume = false;
     EXPECT_STATUS(TrainUntil(options_, stop), kInterrupted);
     std::set<std::string> left;
     for (const auto& entry : std::filesystem::directory_iterator(CheckpointFile().parent_path()))
       left.insert(entry.path().filename().string());
     EXPECT_EQ(left, (std::set<std::string>{"CHECKPOINT", "LOCK"}));
-    options_.resume = true;
-    options_.superbatch = 1 + static_cast<std::uint32_t>(stop % 5);  // must make no difference
+    options_.job.resume = true;
+    options_.minibatch()->feed.superbatch =
+        1 + static_cast<std::uint32_t>(stop % 5);  // must make no difference
     const Result<TrainReport> resumed = Train(options_);
     ASSERT_OK(resumed);
     EXPECT_EQ(resumed->resumed_minibatches, stop);
     EXPECT_EQ(Outcomes(*resumed), Outcomes(*reference));
     EXPECT_EQ(resumed->best_epoch, reference->best_epoch);
     EXPECT_EQ(resumed->test_accuracy, reference->test_accuracy);
-    EXPECT_EQ(HashOf(options_.out), wanted);
+    EXPECT_EQ(HashOf(options_.job.out), wanted);
     EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
   }
 }
@@ -105,23 +106,23 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
 // The training is stopped during training and during validation; the checkpoint keeps the
 // validation scores so far.
 TEST_F(CheckpointTest, EveryOptimiserResumesToTheSameModel) {
-  options_.monitor = Metric::kF1Macro;
-  options_.schedule = {.kind = ScheduleKind::kCosine, .warmup = 1};
-  options_.weight_decay = 0.01;
-  options_.eval_every = 2;
+  options_.learning.monitor = Metric::kF1Macro;
+  options_.learning.schedule = {.kind = ScheduleKind::kCosine, .warmup = 1};
+  options_.learning.weight_decay = 0.01;
+  options_.learning.eval_every = 2;
   for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW, OptimizerKind::kSgd,
                                    OptimizerKind::kAdagrad}) {
-    options_.optimizer.kind = kind;
-    options_.resume = false;
+    options_.learning.optimizer.kind = kind;
+    options_.job.resume = false;
     const Result<TrainReport> reference = Train(options_);
     ASSERT_OK(reference);
-    const Hash128 wanted = HashOf(options_.out);
+    const Hash128 wanted = HashOf(options_.job.out);
     const std::uint64_t total = 3 * 4 + 2 * 4;  // epochs 2 and 3 end with a validation
     for (const std::uint64_t stop : {std::uint64_t{5}, total - 10, total - 1}) {
       SCOPED_TRACE(::testing::Message() << static_cast<int>(kind) << " " << stop);
-      options_.resume = false;
+      options_.job.resume = false;
       EXPECT_STATUS(TrainUntil(options_, stop), kInterrupted);
-      options_.resume = true;
+      options_.job.resume = true;
       const Result<TrainReport> resumed = Train(options_);
       ASSERT_OK(resumed);
       EXPECT_EQ(resumed->resumed_minibatches, stop);
@@ -130,16 +131,16 @@ TEST_F(CheckpointTest, EveryOptimiserResumesToTheSameModel) {
         EXPECT_EQ(resumed->epochs[e].valid_metric, reference->epochs[e].valid_metric);
         EXPECT_EQ(resumed->epochs[e].learning_rate, reference->epochs[e].learning_rate);
       }
-      EXPECT_EQ(HashOf(options_.out), wanted);
+      EXPECT_EQ(HashOf(options_.job.out), wanted);
     }
   }
 }
 
 TEST_F(CheckpointTest, SeedsThatAreDoneAreNotTrainedAgain) {
-  options_.seeds = 2;
+  options_.learning.seeds = 2;
   const Result<TrainReport> reference = Train(options_);
   ASSERT_OK(reference);
-  const Hash128 wanted = HashOf(options_.out);
+  const Hash128 wanted = HashOf(options_.job.out);
   int trained = 0;
   JobControl* self = nullptr;
   JobControl control([&](const JobControl::Progress& progress) {
@@ -148,7 +149,7 @@ TEST_F(CheckpointTest, SeedsThatAreDoneAreNotTrainedAgain) {
   });
   self = &control;
   EXPECT_STATUS(rhizome_gnn_entry_v1()->Train(options_, control), kInterrupted);
-  options_.resume = true;
+  options_.job.resume = true;
   const Result<TrainReport> resumed = Train(options_);
   ASSERT_OK(resumed);
   EXPECT_EQ(resumed->resumed_minibatches, 30u);
@@ -159,7 +160,7 @@ TEST_F(CheckpointTest, SeedsThatAreDoneAreNotTrainedAgain) {
     EXPECT_EQ(resumed->seeds[i].metrics.test->Of(Metric::kAccuracy),
               reference->seeds[i].metrics.test->Of(Metric::kAccuracy));
   }
-  EXPECT_EQ(HashOf(options_.out), wanted);
+  EXPECT_EQ(HashOf(options_.job.out), wanted);
 }
 
 /// Rewrites a checkpoint in the format from before metrics were introduced.
@@ -183,18 +184,18 @@ void MakeOld(const Path& path) {
 TEST_F(CheckpointTest, OlderOnesAreResumed) {
   const Result<TrainReport> reference = Train(options_);
   ASSERT_OK(reference);
-  const Hash128 wanted = HashOf(options_.out);
+  const Hash128 wanted = HashOf(options_.job.out);
   for (const std::uint64_t stop : {std::uint64_t{10}, std::uint64_t{23}}) {  // 23: in validation
-    options_.resume = false;
+    options_.job.resume = false;
     EXPECT_STATUS(TrainUntil(options_, stop), kInterrupted);
     MakeOld(CheckpointFile());
-    options_.resume = true;
+    options_.job.resume = true;
     const Result<TrainReport> resumed = Train(options_);
     ASSERT_OK(resumed);
     EXPECT_EQ(resumed->resumed_minibatches, stop == 23 ? 20u : stop);
     EXPECT_EQ(Outcomes(*resumed), Outcomes(*reference));
     EXPECT_EQ(resumed->best_epoch, reference->best_epoch);
-    EXPECT_EQ(HashOf(options_.out), wanted);
+    EXPECT_EQ(HashOf(options_.job.out), wanted);
   }
 }
 
@@ -223,7 +224,7 @@ TEST(OldCheckpointTest, IsReadAsItWasWritten) {
 }
 
 TEST_F(CheckpointTest, WithoutOneAResumedRunBeginsAtTheBeginning) {
-  options_.resume = true;
+  options_.job.resume = true;
   const Result<TrainReport> report = Train(options_);
   ASSERT_OK(report);
   EXPECT_EQ(report->resumed_minibatches, 0u);
@@ -234,15 +235,15 @@ TEST_F(CheckpointTest, MoreEpochsMayFollowButNoOtherRun) {
   const Result<TrainReport> reference = Train(options_);
   ASSERT_OK(reference);
   EXPECT_STATUS(TrainUntil(options_, 4), kInterrupted);
-  options_.resume = true;
+  options_.job.resume = true;
   TrainOptions other = options_;
-  other.learning_rate *= 2;
+  other.learning.learning_rate *= 2;
   const Result<TrainReport> refused = Train(other);
   EXPECT_STATUS(refused, kInvalidArgument);
   EXPECT_THAT(refused.error().message(), HasSubstr("CHECKPOINT"));
   ASSERT_TRUE(std::filesystem::exists(CheckpointFile()));
 
-  options_.epochs = 4;
+  options_.learning.epochs = 4;
   const Result<TrainReport> longer = Train(options_);
   ASSERT_OK(longer);
   EXPECT_EQ(longer->resumed_minibatches, 4u);
@@ -266,7 +267,7 @@ TEST_F(CheckpointTest, DamageIsFoundWhereverItIs) {
     ASSERT_FALSE(loaded.has_value());
     EXPECT_NE(loaded.error().code(), StatusCode::kNotFound);
   }
-  options_.resume = true;
+  options_.job.resume = true;
   std::filesystem::resize_file(CheckpointFile(), bytes->size() - 1);
   EXPECT_STATUS(Train(options_), kCorruption);
 }
@@ -294,9 +295,9 @@ TEST(StageTraceTest, ShowsEveryStageOfARun) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.trace = folder / "trace.json";
+  options.minibatch()->trace = folder / "trace.json";
   ASSERT_OK(Train(options));
-  std::ifstream file(options.trace);
+  std::ifstream file(options.minibatch()->trace);
   const auto trace = nlohmann::json::parse(file);
   std::set<std::string> stages;
   std::map<std::string, double> ended;

@@ -51,7 +51,7 @@ class WatchedDevice final : public FakeDevice {
 Result<TrainReport> TrainWatched(TrainOptions options, Traces& traces,
                                  std::uint64_t fail_at = FakeDevice::kNever,
                                  const torch::Device& place = torch::kCPU) {
-  options.device = ComputeOn::kCuda;
+  if (!options.minibatch()->device) options.minibatch()->device.emplace();
   const JobControl control;
   return GuardedTorch([&] {
     return TrainModel(options, control, [&]() -> Result<ComputeDevice> {
@@ -63,9 +63,14 @@ Result<TrainReport> TrainWatched(TrainOptions options, Traces& traces,
   });
 }
 
-Result<TrainReport> TrainOnProcessor(const TrainOptions& options) {
+Result<TrainReport> Train(const TrainOptions& options) {
   const JobControl control;
   return rhizome_gnn_entry_v1()->Train(options, control);
+}
+
+Result<TrainReport> TrainOnProcessor(TrainOptions options) {
+  options.minibatch()->device.reset();
+  return Train(options);
 }
 
 std::vector<double> LossesOf(const TrainReport& report) {
@@ -77,11 +82,18 @@ std::vector<double> LossesOf(const TrainReport& report) {
   return losses;
 }
 
+void UseDevice(bool device, TrainOptions& options) {
+  options.minibatch()->device.reset();
+  if (device) options.minibatch()->device = DeviceOptions{.memory_bytes = 64 * 200};
+}
+
 TrainOptions DeviceTraining(const Path& store) {
   TrainOptions options = SmallTraining(store);
-  options.epochs = 2;
-  options.test = false;
-  options.device_memory_bytes = 64 * 200;  // enough for 200 of 1,200 rows of 16 floats
+  options.learning.epochs = 2;
+  options.learning.test = false;
+  options.minibatch()->device.emplace();
+  options.minibatch()->device->memory_bytes =
+      64 * 200;  // enough for 200 of 1,200 rows of 16 floats
   return options;
 }
 
@@ -139,22 +151,23 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
   ASSERT_OK(WriteStore(folder / "s", {.dtype = DataType::kFloat16}));
   TrainOptions options = DeviceTraining(folder / "s");
   options.model.kind = "gin";
-  options.out = folder / "reference.safetensors";
+  options.job.out = folder / "reference.safetensors";
   const Result<TrainReport> reference = TrainOnProcessor(options);
   ASSERT_OK(reference);
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
   ASSERT_OK(weights);
-  options.out = folder / "device.safetensors";
+  options.job.out = folder / "device.safetensors";
   std::map<PolicyKind, std::uint64_t> hits;
   for (const PolicyKind policy :
        {PolicyKind::kBelady, PolicyKind::kStatic, PolicyKind::kMatch, PolicyKind::kNone}) {
     for (const std::uint32_t superbatch : {3, 100, 101}) {
       SCOPED_TRACE(std::string(PolicyName(policy)) + " " + std::to_string(superbatch));
-      options.device_cache = policy;
-      options.superbatch = superbatch;
-      options.overlap = superbatch == 3 ? Overlap::kChangeset : Overlap::kAll;
-      options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
-      options.cache_bytes = 32 * 50;  // so that rows of finished minibatches are overwritten
+      options.minibatch()->device->cache = policy;
+      options.minibatch()->feed.superbatch = superbatch;
+      options.minibatch()->feed.overlap = superbatch == 3 ? Overlap::kChangeset : Overlap::kAll;
+      options.minibatch()->feed.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
+      options.minibatch()->feed.cache_bytes =
+          32 * 50;  // so that rows of finished minibatches are overwritten
       Traces traces;
       traces.may_register = superbatch != 101;
       const Result<TrainReport> report = TrainWatched(options, traces);
@@ -164,7 +177,7 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
       // device would need.
       EXPECT_EQ(report->device->reaches, superbatch == 100);
       EXPECT_EQ(LossesOf(*report), LossesOf(*reference));
-      const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
+      const auto found = LoadSafetensors(FileSystem::Posix(), options.job.out);
       ASSERT_OK(found);
       EXPECT_EQ(found->hash, weights->hash);
       hits[policy] = report->epochs[1].device_hits;
@@ -181,7 +194,7 @@ TEST(DeviceTrainTest, TheMemoryOfTheHostIsPlanned) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = DeviceTraining(folder / "s");
-  options.epochs = 1;
+  options.learning.epochs = 1;
   std::map<std::uint64_t, TrainMemory> by_frames;
   for (const auto& [kind, may_register] :
        {std::pair("sage", true), std::pair("sage", false), std::pair("gatv2", true)}) {
@@ -189,7 +202,7 @@ TEST(DeviceTrainTest, TheMemoryOfTheHostIsPlanned) {
       SCOPED_TRACE(std::string(kind) + " " + std::to_string(rows) + " " +
                    std::to_string(may_register));
       options.model.kind = kind;
-      options.device_memory_bytes = 64 * rows;
+      options.minibatch()->device->memory_bytes = 64 * rows;
       Traces traces;
       traces.may_register = may_register;
       const Result<TrainReport> report = TrainWatched(options, traces);
@@ -212,17 +225,17 @@ TEST(DeviceTrainTest, GoesOnOnTheOtherSideFromACheckpoint) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = DeviceTraining(folder / "s");
   options.model.kind = "commnet";
-  options.epochs = 3;
-  options.out = folder / "whole.safetensors";
+  options.learning.epochs = 3;
+  options.job.out = folder / "whole.safetensors";
   ASSERT_OK(TrainOnProcessor(options));
-  const auto whole = LoadSafetensors(FileSystem::Posix(), options.out);
+  const auto whole = LoadSafetensors(FileSystem::Posix(), options.job.out);
   ASSERT_OK(whole);
-  options.checkpoint_every = 1;
-  options.out = folder / "resumed.safetensors";
+  options.job.checkpoint_every = 1;
+  options.job.out = folder / "resumed.safetensors";
   for (const bool device_first : {true, false}) {
     Traces traces;
-    options.resume = false;
-    options.device = device_first ? ComputeOn::kCuda : ComputeOn::kCpu;
+    options.job.resume = false;
+    UseDevice(device_first, options);
     std::uint64_t left = 4;
     JobControl* self = nullptr;
     JobControl control([&](const JobControl::Progress& progress) {
@@ -234,13 +247,13 @@ TEST(DeviceTrainTest, GoesOnOnTheOtherSideFromACheckpoint) {
     };
     EXPECT_EQ(testing::AsStatus(TrainModel(options, control, open)).code(),
               StatusCode::kInterrupted);
-    options.resume = true;
-    options.device = device_first ? ComputeOn::kCpu : ComputeOn::kCuda;
+    options.job.resume = true;
+    UseDevice(!device_first, options);
     const JobControl going;
     const Result<TrainReport> resumed = TrainModel(options, going, open);
     ASSERT_OK(resumed);
     EXPECT_GT(resumed->resumed_minibatches, 0u);
-    const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
+    const auto found = LoadSafetensors(FileSystem::Posix(), options.job.out);
     ASSERT_OK(found);
     EXPECT_EQ(found->hash, whole->hash);
     EXPECT_THAT(traces.faults, ::testing::IsEmpty());
@@ -253,8 +266,8 @@ TEST(DeviceTrainTest, FailuresOfTheDeviceAreErrors) {
   TrainOptions options = DeviceTraining(folder / "s");
   options.model.kind = "sage";
   options.model.options = {{"aggregator", "pool"}};
-  options.epochs = 1;
-  options.steps = 3;
+  options.learning.epochs = 1;
+  options.minibatch()->steps = 3;
   Traces traces;
   ASSERT_OK(TrainWatched(options, traces));
   const std::uint64_t calls = traces.calls;
@@ -279,11 +292,11 @@ TEST(DeviceTrainTest, NoOperationTakesTheHostsTensorsForTheDevices) {
     TrainOptions options = DeviceTraining(folder / "s");
     options.model = network.spec;
     options.model.options["input-dropout"] = "0.1";
-    options.loss.class_weights = "balanced";
-    options.optimizer.clip_norm = 1;
-    options.train_metrics = true;
-    if (network.spec.kind == "gin") options.optimizer.kind = OptimizerKind::kSgd;
-    if (network.spec.kind == "commnet") options.optimizer.kind = OptimizerKind::kAdagrad;
+    options.learning.loss.class_weights = "balanced";
+    options.learning.optimizer.clip_norm = 1;
+    options.learning.train_metrics = true;
+    if (network.spec.kind == "gin") options.learning.optimizer.kind = OptimizerKind::kSgd;
+    if (network.spec.kind == "commnet") options.learning.optimizer.kind = OptimizerKind::kAdagrad;
     const Result<TrainReport> processor = TrainOnProcessor(options);
     ASSERT_OK(processor);
     Traces traces;
@@ -304,10 +317,10 @@ TEST(DeviceTrainTest, OtherTasksLearnThereToo) {
   planted_options.classes = 2;
   ASSERT_OK(WriteStore(folder / "s", planted_options));
   TrainOptions options = DeviceTraining(folder / "s");
-  options.task = Task::kBinary;
-  options.loss.label_smoothing = 0.1;
+  options.learning.task = Task::kBinary;
+  options.learning.loss.label_smoothing = 0.1;
   for (const char* const weights : {"", "balanced"}) {
-    options.loss.class_weights = weights;
+    options.learning.loss.class_weights = weights;
     const Result<TrainReport> processor = TrainOnProcessor(options);
     ASSERT_OK(processor);
     Traces traces;
@@ -324,16 +337,15 @@ TEST(DeviceTrainTest, SaysWhatCannotBeHad) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = DeviceTraining(folder / "s");
-  options.device = ComputeOn::kCuda;
   // There is no CUDA module beside the test binary.
-  const Result<TrainReport> none = TrainOnProcessor(options);
+  const Result<TrainReport> none = Train(options);
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code(), StatusCode::kUnsupported);
   EXPECT_THAT(none.error().message(), HasSubstr("librhizome_cuda.so"));
   EXPECT_THAT(none.error().message(), HasSubstr("nvcc"));
   Traces traces;
   options.model.kind = "sage";
-  options.device_cache = PolicyKind::kLru;
+  options.minibatch()->device->cache = PolicyKind::kLru;
   EXPECT_EQ(testing::AsStatus(TrainWatched(options, traces)).code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(traces.faults, ::testing::IsEmpty());
 }

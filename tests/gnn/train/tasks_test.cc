@@ -92,9 +92,9 @@ class TasksTest : public ::testing::Test {
   }
   TrainOptions Options(std::uint32_t epochs) const {
     TrainOptions options = SmallTraining(*folder_ / "s");
-    options.epochs = epochs;
-    options.learning_rate = 0.02;
-    options.note = [this](std::string_view note) { notes_.emplace_back(note); };
+    options.learning.epochs = epochs;
+    options.learning.learning_rate = 0.02;
+    options.job.note = [this](std::string_view note) { notes_.emplace_back(note); };
     return options;
   }
 
@@ -118,8 +118,8 @@ TEST_F(TasksTest, EveryTaskIsLearnt) {
                           Case{"number", {}, Task::kRegression, Metric::kR2, 0.5}}) {
     SCOPED_TRACE(one.labels);
     TrainOptions options = Options(15);
-    options.labels = one.labels;
-    options.task = one.asked;
+    options.data.labels = one.labels;
+    options.learning.task = one.asked;
     const Result<TrainReport> report = TrainTask(options);
     ASSERT_OK(report);
     EXPECT_EQ(report->task, one.task);
@@ -144,9 +144,9 @@ TEST_F(TasksTest, EveryTaskIsLearnt) {
 
 TEST_F(TasksTest, PatienceStopsAfterExactlySoManyEpochs) {
   TrainOptions options = Options(60);
-  options.patience = 3;
-  options.test = false;
-  options.schedule = {.kind = ScheduleKind::kStep, .every = 20, .factor = 0.5};
+  options.learning.patience = 3;
+  options.learning.test = false;
+  options.learning.schedule = {.kind = ScheduleKind::kStep, .every = 20, .factor = 0.5};
   const Result<TrainReport> report = TrainTask(options);
   ASSERT_OK(report);
   ASSERT_TRUE(report->stopped_early);
@@ -160,7 +160,7 @@ TEST_F(TasksTest, PatienceStopsAfterExactlySoManyEpochs) {
   }
   EXPECT_EQ(report->epochs.size(), last + 1 + 3);
   // Without early stopping the same epochs are trained, and more.
-  options.patience = 0;
+  options.learning.patience = 0;
   const Result<TrainReport> all = TrainTask(options);
   ASSERT_OK(all);
   EXPECT_FALSE(all->stopped_early);
@@ -174,9 +174,9 @@ TEST_F(TasksTest, PatienceStopsAfterExactlySoManyEpochs) {
 
 TEST_F(TasksTest, EpochsThatAreNotMeasuredLearnTheSame) {
   TrainOptions options = Options(7);
-  options.test = false;
+  options.learning.test = false;
   const Result<TrainReport> each = TrainTask(options);
-  options.eval_every = 3;
+  options.learning.eval_every = 3;
   const Result<TrainReport> some = TrainTask(options);
   ASSERT_OK(each);
   ASSERT_OK(some);
@@ -191,29 +191,30 @@ TEST_F(TasksTest, EpochsThatAreNotMeasuredLearnTheSame) {
 
 TEST_F(TasksTest, SeedsAreTheTrainingsThatTheyWouldBeAlone) {
   TrainOptions options = Options(3);
-  options.seeds = 3;
-  options.out = *folder_ / "seeds.safetensors";
+  options.learning.seeds = 3;
+  options.job.out = *folder_ / "seeds.safetensors";
   const Result<TrainReport> all = TrainTask(options);
   ASSERT_OK(all);
-  const TensorFile written = LoadModel(options.out);
+  const TensorFile written = LoadModel(options.job.out);
   ASSERT_EQ(all->seeds.size(), 3u);
-  options.seeds = 1;
-  options.out = *folder_ / "one.safetensors";
+  options.learning.seeds = 1;
+  options.job.out = *folder_ / "one.safetensors";
   std::vector<double> accuracies;
   std::uint64_t best_seed = 0;
   double best = -1;
   for (std::size_t i = 0; i < 3; ++i) {
-    options.seed = 3 + i;
+    options.learning.seed = 3 + i;
     const Result<TrainReport> one = TrainTask(options);
     ASSERT_OK(one);
-    EXPECT_EQ(all->seeds[i].seed, options.seed);
+    EXPECT_EQ(all->seeds[i].seed, options.learning.seed);
     EXPECT_EQ(all->seeds[i].best_epoch, one->best_epoch);
     EXPECT_EQ(all->seeds[i].metrics.test->Of(Metric::kF1Macro),
               one->metrics.test->Of(Metric::kF1Macro));
     accuracies.push_back(*one->test_accuracy);
-    EXPECT_EQ(HaveSameWeights(written, LoadModel(options.out)), options.seed == all->best_seed);
+    EXPECT_EQ(HaveSameWeights(written, LoadModel(options.job.out)),
+              options.learning.seed == all->best_seed);
     const double value = *one->epochs[one->best_epoch - 1].valid_metric;
-    if (value > best) best_seed = options.seed;
+    if (value > best) best_seed = options.learning.seed;
     best = std::max(best, value);
   }
   EXPECT_EQ(all->best_seed, best_seed);
@@ -227,13 +228,13 @@ TEST_F(TasksTest, SeedsAreTheTrainingsThatTheyWouldBeAlone) {
 
 TEST_F(TasksTest, AWarmStartBeginsWhereTheFileEnded) {
   TrainOptions options = Options(12);
-  options.out = *folder_ / "first.safetensors";
+  options.job.out = *folder_ / "first.safetensors";
   const Result<TrainReport> first = TrainTask(options);
   ASSERT_OK(first);
   TrainOptions second = Options(1);
-  second.init = options.out;
-  second.learning_rate = 1e-12;  // the weights hardly change
-  second.out = *folder_ / "second.safetensors";
+  second.learning.init = options.job.out;
+  second.learning.learning_rate = 1e-12;  // the weights hardly change
+  second.job.out = *folder_ / "second.safetensors";
   const Result<TrainReport> warm = TrainTask(second);
   ASSERT_OK(warm);
   EXPECT_NEAR(*warm->test_accuracy, *first->test_accuracy, 0.01);
@@ -243,13 +244,13 @@ TEST_F(TasksTest, AWarmStartBeginsWhereTheFileEnded) {
   const Result<TrainReport> refused = TrainTask(second);
   EXPECT_STATUS(refused, kInvalidArgument);
   EXPECT_THAT(refused.error().message(), HasSubstr("head.weight"));
-  second.init = *folder_ / "absent.safetensors";
+  second.learning.init = *folder_ / "absent.safetensors";
   EXPECT_STATUS(TrainTask(second), kNotFound);
 }
 
 TEST_F(TasksTest, AnInterruptedTrainingLeavesItsBestWeights) {
   TrainOptions options = Options(1000);
-  options.out = *folder_ / "interrupted.safetensors";
+  options.job.out = *folder_ / "interrupted.safetensors";
   JobControl* self = nullptr;
   std::uint64_t epochs = 0;
   std::string detail;
@@ -260,39 +261,39 @@ TEST_F(TasksTest, AnInterruptedTrainingLeavesItsBestWeights) {
   self = &control;
   const Result<TrainReport> stopped = rhizome_gnn_entry_v1()->Train(options, control);
   EXPECT_STATUS(stopped, kInterrupted);
-  EXPECT_THAT(stopped.error().message(), HasSubstr(options.out.string()));
+  EXPECT_THAT(stopped.error().message(), HasSubstr(options.job.out.string()));
   EXPECT_THAT(detail, HasSubstr("valid accuracy 0."));
   ASSERT_EQ(
       std::sscanf(stopped.error().message().c_str() + stopped.error().message().find("so far, "),
                   "so far, %lu", &epochs),
       1);
   // The weights equal the weights of a training that ends at that epoch.
-  const TensorFile left = LoadModel(options.out);
-  options.epochs = 5;
-  options.test = false;
-  options.out = *folder_ / "ended.safetensors";
+  const TensorFile left = LoadModel(options.job.out);
+  options.learning.epochs = 5;
+  options.learning.test = false;
+  options.job.out = *folder_ / "ended.safetensors";
   const Result<TrainReport> ended = TrainTask(options);
   ASSERT_OK(ended);
   EXPECT_EQ(ended->best_epoch, epochs);
-  EXPECT_TRUE(HaveSameWeights(left, LoadModel(options.out)));
+  EXPECT_TRUE(HaveSameWeights(left, LoadModel(options.job.out)));
 }
 
 TEST_F(TasksTest, LikelyMistakesAreSaid) {
   TrainOptions options = Options(1);
-  options.test = false;
+  options.learning.test = false;
   const Result<TrainReport> lost = TrainTask(options);
   ASSERT_OK(lost);
   EXPECT_THAT(notes_, Contains(HasSubstr("no --out")));
   EXPECT_THAT(lost->warnings, Contains(HasSubstr("no --out")));
   notes_.clear();
-  options.epochs = 4;
-  options.out = *folder_ / "warned.safetensors";
+  options.learning.epochs = 4;
+  options.job.out = *folder_ / "warned.safetensors";
   ASSERT_OK(TrainTask(options));
   EXPECT_TRUE(notes_.empty());
-  options.optimizer.kind = OptimizerKind::kSgd;
-  options.learning_rate = 30;
-  options.labels = "number";
-  options.optimizer.clip_norm = 1;
+  options.learning.optimizer.kind = OptimizerKind::kSgd;
+  options.learning.learning_rate = 30;
+  options.data.labels = "number";
+  options.learning.optimizer.clip_norm = 1;
   ASSERT_OK(TrainTask(options));
   EXPECT_THAT(notes_, Contains(HasSubstr("the loss of epoch 2")));
   EXPECT_EQ(notes_.size(), 1u);
@@ -307,7 +308,7 @@ TEST_F(TasksTest, AClassWithoutTrainingVertexIsSaid) {
   ASSERT_OK(WriteStore(folder / "s", planted, graph));
   TrainOptions options = Options(1);
   options.store = folder / "s";
-  options.loss.class_weights = "balanced";
+  options.learning.loss.class_weights = "balanced";
   const Result<TrainReport> report = TrainTask(options);
   ASSERT_OK(report);
   EXPECT_THAT(report->warnings, Contains(HasSubstr("1 of 4 classes have no training vertex, and "
@@ -318,21 +319,21 @@ TEST_F(TasksTest, AClassWithoutTrainingVertexIsSaid) {
 // validation metric gets worse again.
 TEST_F(TasksTest, TheWeightsOfTheBestEpochAreKept) {
   TrainOptions options = Options(8);
-  options.test = false;
-  options.learning_rate = 0.3;
-  options.out = *folder_ / "best.safetensors";
+  options.learning.test = false;
+  options.learning.learning_rate = 0.3;
+  options.job.out = *folder_ / "best.safetensors";
   Result<TrainReport> report = TrainTask(options);
   ASSERT_OK(report);
-  while (report->best_epoch == options.epochs) {
-    ASSERT_LT(++options.seed, 20u) << "the last epoch is always the best";
+  while (report->best_epoch == options.learning.epochs) {
+    ASSERT_LT(++options.learning.seed, 20u) << "the last epoch is always the best";
     report = TrainTask(options);
     ASSERT_OK(report);
   }
-  const TensorFile best = LoadModel(options.out);
-  options.epochs = report->best_epoch;
-  options.out = *folder_ / "ended.safetensors";
+  const TensorFile best = LoadModel(options.job.out);
+  options.learning.epochs = report->best_epoch;
+  options.job.out = *folder_ / "ended.safetensors";
   ASSERT_OK(TrainTask(options));
-  EXPECT_TRUE(HaveSameWeights(best, LoadModel(options.out)));
+  EXPECT_TRUE(HaveSameWeights(best, LoadModel(options.job.out)));
 }
 
 TEST(ClassWeightsTest, BalancedClassesWeighTheSameInAll) {
@@ -388,12 +389,12 @@ TEST(ClassWeightsTest, WhatIsNoFileIsRefusedAtOnce) {
 
 TEST_F(TasksTest, WeightsAndSmoothingChangeWhatIsLearnt) {
   TrainOptions options = Options(2);
-  options.test = false;
+  options.learning.test = false;
   const Result<TrainReport> plain = TrainTask(options);
   ASSERT_OK(plain);
   const Path file = *folder_ / "weights.txt";
   std::ofstream(file) << "1 1\n1\n1\n";
-  options.loss.class_weights = file.string();
+  options.learning.loss.class_weights = file.string();
   const Result<TrainReport> ones = TrainTask(options);
   ASSERT_OK(ones);
   EXPECT_NEAR(ones->epochs[1].loss, plain->epochs[1].loss, 1e-5);
@@ -407,7 +408,7 @@ TEST_F(TasksTest, WeightsAndSmoothingChangeWhatIsLearnt) {
   const Result<TrainReport> few = TrainTask(options);
   EXPECT_STATUS(few, kInvalidArgument);
   EXPECT_THAT(few.error().message(), HasSubstr("3 weights for 4 classes"));
-  options.loss = {.class_weights = {}, .label_smoothing = 0.3};
+  options.learning.loss = {.class_weights = {}, .label_smoothing = 0.3};
   const Result<TrainReport> smooth = TrainTask(options);
   ASSERT_OK(smooth);
   EXPECT_GT(smooth->epochs[1].loss, plain->epochs[1].loss);
@@ -421,35 +422,39 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
     EXPECT_STATUS(report, kInvalidArgument);
     EXPECT_THAT(report.error().message(), HasSubstr(word));
   };
-  refused([](TrainOptions& o) { o.task = Task::kRegression; }, "array label is int64");
-  refused([](TrainOptions& o) { o.task = Task::kBinary; }, "label 2");
-  refused([](TrainOptions& o) { o.labels = "feat"; }, "both features and labels");
-  refused([](TrainOptions& o) { o.monitor = Metric::kRocAuc; }, "--monitor roc_auc");
-  refused([](TrainOptions& o) { o.labels = "flags", o.loss.label_smoothing = 0.1; }, "smoothing");
-  refused([](TrainOptions& o) { o.labels = "number", o.loss.class_weights = "balanced"; },
-          "class weights");
-  refused([](TrainOptions& o) { o.optimizer.momentum = 1; }, "momentum");
-  refused([](TrainOptions& o) { o.optimizer.clip_norm = -1; }, "clip");
-  refused([](TrainOptions& o) { o.schedule.factor = 1; }, "factor");
-  refused([](TrainOptions& o) { o.seeds = 0; }, "seeds");
-  refused([](TrainOptions& o) { o.min_delta = -1; }, "min-delta");
-  refused([](TrainOptions& o) { o.loss.label_smoothing = 1; }, "smoothing");
-  refused([](TrainOptions& o) { o.learning_rate = -1; }, "--lr -1");
-  refused([](TrainOptions& o) { o.weight_decay = -2; }, "--weight-decay -2");
-  refused([](TrainOptions& o) { o.eval_fanouts = {5}; }, "--eval-fanout names 1 hops for 2 layers");
+  refused([](TrainOptions& o) { o.learning.task = Task::kRegression; }, "array label is int64");
+  refused([](TrainOptions& o) { o.learning.task = Task::kBinary; }, "label 2");
+  refused([](TrainOptions& o) { o.data.labels = "feat"; }, "both features and labels");
+  refused([](TrainOptions& o) { o.learning.monitor = Metric::kRocAuc; }, "--monitor roc_auc");
+  refused([](TrainOptions& o) { o.data.labels = "flags", o.learning.loss.label_smoothing = 0.1; },
+          "smoothing");
+  refused(
+      [](TrainOptions& o) { o.data.labels = "number", o.learning.loss.class_weights = "balanced"; },
+      "class weights");
+  refused([](TrainOptions& o) { o.learning.optimizer.momentum = 1; }, "momentum");
+  refused([](TrainOptions& o) { o.learning.optimizer.clip_norm = -1; }, "clip");
+  refused([](TrainOptions& o) { o.learning.schedule.factor = 1; }, "factor");
+  refused([](TrainOptions& o) { o.learning.seeds = 0; }, "seeds");
+  refused([](TrainOptions& o) { o.learning.min_delta = -1; }, "min-delta");
+  refused([](TrainOptions& o) { o.learning.loss.label_smoothing = 1; }, "smoothing");
+  refused([](TrainOptions& o) { o.learning.learning_rate = -1; }, "--lr -1");
+  refused([](TrainOptions& o) { o.learning.weight_decay = -2; }, "--weight-decay -2");
+  refused([](TrainOptions& o) { o.minibatch()->eval_fanouts = {5}; },
+          "--eval-fanout names 1 hops for 2 layers");
   refused(
       [](TrainOptions& o) {
-        o.eval_fanouts = {5, 5};
-        o.sampling.typed_fanouts = {{.type = "edge", .fanouts = {3, 3}}};
+        o.minibatch()->eval_fanouts = {5, 5};
+        o.data.sampling.typed_fanouts = {{.type = "edge", .fanouts = {3, 3}}};
       },
       "--eval-fanout all");
-  refused([](TrainOptions& o) { o.split = "number"; }, "array number is float32; a split");
-  refused([](TrainOptions& o) { o.split = "flags"; }, "--split-column flags:K");
-  refused([](TrainOptions& o) { o.split = "flags:3"; },
+  refused([](TrainOptions& o) { o.data.split = "number"; }, "array number is float32; a split");
+  refused([](TrainOptions& o) { o.data.split = "flags"; }, "--split-column flags:K");
+  refused([](TrainOptions& o) { o.data.split = "flags:3"; },
           "flags has no column 3; it has columns 0 to 2");
-  refused([](TrainOptions& o) { o.split = "split:1"; },
+  refused([](TrainOptions& o) { o.data.split = "split:1"; },
           "split has no column 1; it has one column, 0");
-  refused([](TrainOptions& o) { o.split = "split:x"; }, "'split:x' is neither an array nor NAME:K");
+  refused([](TrainOptions& o) { o.data.split = "split:x"; },
+          "'split:x' is neither an array nor NAME:K");
 }
 
 /// Returns the value of a metric, or -9 if it is absent.
@@ -468,13 +473,13 @@ TEST_F(TasksTest, AnEpochHasTheMetricsOfBothSets) {
                                      {"number", std::optional<Task>()}}) {
     SCOPED_TRACE(labels);
     TrainOptions options = Options(2);
-    options.labels = labels;
-    options.task = task;
+    options.data.labels = labels;
+    options.learning.task = task;
     options.model.dropout = 0;
-    options.fanouts = {kAllNeighbors, kAllNeighbors};
-    options.batch_size = 1 << 20;
-    options.learning_rate = 1e-12;
-    options.train_metrics = true;
+    options.minibatch()->fanouts = {kAllNeighbors, kAllNeighbors};
+    options.minibatch()->batch_size = 1 << 20;
+    options.learning.learning_rate = 1e-12;
+    options.learning.train_metrics = true;
     const Result<TrainReport> report = TrainTask(options);
     ASSERT_OK(report);
     for (const EpochReport& epoch : report->epochs) {
@@ -495,18 +500,18 @@ TEST_F(TasksTest, AnEpochHasTheMetricsOfBothSets) {
 TEST_F(TasksTest, MeasuringTheTrainingSetChangesNoWeight) {
   const TempDir folder;
   TrainOptions options = Options(3);
-  options.out = folder / "without";
+  options.job.out = folder / "without";
   const Result<TrainReport> without = TrainTask(options);
   ASSERT_OK(without);
   EXPECT_TRUE(without->epochs[0].train_metrics.empty());
-  options.out = folder / "with";
-  options.train_metrics = true;
+  options.job.out = folder / "with";
+  options.learning.train_metrics = true;
   const Result<TrainReport> with = TrainTask(options);
   ASSERT_OK(with);
   EXPECT_GT(ValueIn(with->epochs[2].train_metrics, Metric::kAccuracy), 0.3);
   EXPECT_TRUE(HaveSameWeights(LoadModel(folder / "without"), LoadModel(folder / "with")));
   // An epoch that skips training vertices has no training-set metrics.
-  options.steps = 1;
+  options.minibatch()->steps = 1;
   const Result<TrainReport> few = TrainTask(options);
   ASSERT_OK(few);
   EXPECT_TRUE(few->epochs[0].train_metrics.empty());
@@ -515,12 +520,13 @@ TEST_F(TasksTest, MeasuringTheTrainingSetChangesNoWeight) {
 // With all neighbours, validation during an epoch gives the same values as evaluation at the end.
 TEST_F(TasksTest, TheValidationSetIsMeasuredWithFanoutsOfItsOwn) {
   TrainOptions options = Options(4);
-  options.fanouts = {2, 2};
+  options.minibatch()->fanouts = {2, 2};
   const Result<TrainReport> few = TrainTask(options);
   ASSERT_OK(few);
   for (const bool some : {false, true}) {
-    options.eval_fanouts = some ? std::vector<std::int64_t>{1000, kAllNeighbors}
-                                : std::vector<std::int64_t>{kAllNeighbors, kAllNeighbors};
+    options.minibatch()->eval_fanouts =
+        some ? std::vector<std::int64_t>{1000, kAllNeighbors}
+             : std::vector<std::int64_t>{kAllNeighbors, kAllNeighbors};
     const Result<TrainReport> all = TrainTask(options);
     ASSERT_OK(all);
     const EpochReport& best = all->epochs[all->best_epoch - 1];
@@ -538,10 +544,10 @@ TEST_F(TasksTest, TheValidationSetIsMeasuredWithFanoutsOfItsOwn) {
 
 TEST_F(TasksTest, TrainingThatStopsTellsOfItsCompleteEpochs) {
   TrainOptions options = Options(3);
-  options.seeds = 2;
-  options.train_metrics = true;
+  options.learning.seeds = 2;
+  options.learning.train_metrics = true;
   std::optional<TrainReport> told;
-  options.on_stop = [&](const TrainReport& report) { told = report; };
+  options.job.on_stop = [&](const TrainReport& report) { told = report; };
   const Result<TrainReport> whole = TrainTask(options);
   ASSERT_OK(whole);
   EXPECT_FALSE(told.has_value());
@@ -575,11 +581,11 @@ TEST_F(TasksTest, TrainingThatStopsTellsOfItsCompleteEpochs) {
 
 TEST_F(TasksTest, AResumedTrainingHasTheSameCourse) {
   TrainOptions options = Options(3);
-  options.train_metrics = true;
-  options.job = "course";
+  options.learning.train_metrics = true;
+  options.job.name = "course";
   const Result<TrainReport> whole = TrainTask(options);
   ASSERT_OK(whole);
-  options.checkpoint_every = 1;
+  options.job.checkpoint_every = 1;
   JobControl* self = nullptr;
   const std::uint64_t stop = whole->minibatches + 2;
   JobControl control([&](const JobControl::Progress& progress) {
@@ -587,7 +593,7 @@ TEST_F(TasksTest, AResumedTrainingHasTheSameCourse) {
   });
   self = &control;
   EXPECT_STATUS(rhizome_gnn_entry_v1()->Train(options, control), kInterrupted);
-  options.resume = true;
+  options.job.resume = true;
   const Result<TrainReport> resumed = TrainTask(options);
   ASSERT_OK(resumed);
   EXPECT_EQ(resumed->resumed_minibatches, stop);
@@ -614,10 +620,10 @@ TEST_F(TasksTest, WithoutAValidationSetThereIsNothingToWaitFor) {
   EXPECT_EQ(report->best_epoch, 2u);
   EXPECT_FALSE(report->epochs[1].valid_metric.has_value());
   EXPECT_FALSE(report->metrics.valid.has_value());
-  options.patience = 1;
+  options.learning.patience = 1;
   EXPECT_STATUS(TrainTask(options), kInvalidArgument);
-  options.patience = 0;
-  options.schedule.kind = ScheduleKind::kPlateau;
+  options.learning.patience = 0;
+  options.learning.schedule.kind = ScheduleKind::kPlateau;
   EXPECT_STATUS(TrainTask(options), kInvalidArgument);
 }
 
@@ -630,12 +636,12 @@ TEST_F(TasksTest, AMetricThatTheValidationSetCannotHaveIsRefused) {
   ASSERT_OK(WriteStore(folder / "s", planted, graph));
   TrainOptions options = Options(2);
   options.store = folder / "s";
-  options.task = Task::kBinary;
+  options.learning.task = Task::kBinary;
   const Result<TrainReport> refused = TrainTask(options);
   EXPECT_STATUS(refused, kInvalidArgument);
   EXPECT_THAT(refused.error().message(), HasSubstr("no roc_auc"));
   EXPECT_THAT(refused.error().message(), HasSubstr("one class"));
-  options.monitor = Metric::kLoss;
+  options.learning.monitor = Metric::kLoss;
   const Result<TrainReport> report = TrainTask(options);
   ASSERT_OK(report);
   EXPECT_FALSE(report->metrics.valid->Of(Metric::kRocAuc).has_value());

@@ -44,8 +44,8 @@ TEST(TrainTest, LearnsAPlantedPartitionFarBetterThanWithoutEdges) {
     TrainOptions options = SmallTraining(folder / "s");
     options.model.kind = kind;
     options.model.hidden = 32;
-    options.fanouts = {10, 10};
-    options.epochs = 25;
+    options.minibatch()->fanouts = {10, 10};
+    options.learning.epochs = 25;
     const Result<TrainReport> with_edges = TrainOfTrain(options);
     ASSERT_OK(with_edges);
     options.model.no_edges = true;
@@ -65,10 +65,10 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.out = folder / "reference.safetensors";
+  options.job.out = folder / "reference.safetensors";
   const Result<TrainReport> reference = TrainOfTrain(options);
   ASSERT_OK(reference);
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
   ASSERT_OK(weights);
 
   struct Variant {
@@ -92,18 +92,18 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
       {PolicyKind::kBelady, IoMaker::kAuto, 1 << 20, 1000},
   };
   for (const Variant& variant : variants) {
-    options.cache = variant.policy;
-    options.io = variant.maker;
-    options.cache_bytes = variant.cache_bytes;
-    options.superbatch = variant.superbatch;
-    options.overlap = variant.overlap;
-    options.out = folder / "variant.safetensors";
+    options.minibatch()->feed.cache = variant.policy;
+    options.resources.io = variant.maker;
+    options.minibatch()->feed.cache_bytes = variant.cache_bytes;
+    options.minibatch()->feed.superbatch = variant.superbatch;
+    options.minibatch()->feed.overlap = variant.overlap;
+    options.job.out = folder / "variant.safetensors";
     const Result<TrainReport> report = TrainOfTrain(options);
     if (!report && report.error().code() == StatusCode::kUnsupported) continue;  // no io_uring
     ASSERT_OK(report);
     EXPECT_EQ(Losses(*report), Losses(*reference)) << PolicyName(variant.policy);
     EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
-    const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+    const auto again = LoadSafetensors(FileSystem::Posix(), options.job.out);
     ASSERT_OK(again);
     EXPECT_EQ(again->hash, weights->hash) << PolicyName(variant.policy);
     EXPECT_EQ(report->superbatch, variant.superbatch);
@@ -131,35 +131,35 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
     planted.codec = codec;
     ASSERT_OK(WriteStore(store, planted));
     TrainOptions options = SmallTraining(store);
-    options.epochs = 2;
+    options.learning.epochs = 2;
     options.model.kind = codec == TopologyCodec::kNone ? "sage" : "gcn";
-    options.out = folder / "reference.safetensors";
+    options.job.out = folder / "reference.safetensors";
     const Result<TrainReport> reference = TrainOfTrain(options);
     ASSERT_OK(reference);
     EXPECT_FALSE(reference->list_reads.has_value());
-    const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+    const auto weights = LoadSafetensors(FileSystem::Posix(), options.job.out);
     ASSERT_OK(weights);
-    options.topology = TopologyPlace::kDirect;
-    options.io = IoMaker::kPread;
-    options.out = folder / "variant.safetensors";
-    options.superbatch = 2;
+    options.data.topology = TopologyPlace::kDirect;
+    options.resources.io = IoMaker::kPread;
+    options.job.out = folder / "variant.safetensors";
+    options.minibatch()->feed.superbatch = 2;
     for (const Overlap overlap : {Overlap::kAll, Overlap::kChangeset}) {
-      options.overlap = overlap;
+      options.minibatch()->feed.overlap = overlap;
       for (const std::uint64_t cache_bytes : {0, 24 << 10, 1 << 20}) {
         SCOPED_TRACE(cache_bytes);
-        options.neighbor_cache_bytes = cache_bytes;
+        options.minibatch()->feed.neighbor_cache_bytes = cache_bytes;
         const Result<TrainReport> report = TrainOfTrain(options);
         ASSERT_OK(report);
         EXPECT_EQ(Losses(*report), Losses(*reference));
         EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
-        const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+        const auto again = LoadSafetensors(FileSystem::Posix(), options.job.out);
         ASSERT_OK(again);
         EXPECT_EQ(again->hash, weights->hash);
         ASSERT_TRUE(report->list_reads.has_value());
         ExpectListReads(*report->list_reads, cache_bytes);
         // The neighbour cache is loaded again for each superbatch if it takes turns with the
         // feature cache.
-        const std::uint64_t superbatches = (report->minibatches * options.epochs + 1) / 2;
+        const std::uint64_t superbatches = (report->minibatches * options.learning.epochs + 1) / 2;
         const bool loads = overlap == Overlap::kChangeset && cache_bytes > 0;
         EXPECT_GE(report->list_reads->cache_loads, loads ? superbatches : 0);
         EXPECT_LE(report->list_reads->cache_loads, loads ? superbatches + 1 : 0);
@@ -184,8 +184,8 @@ TEST(TrainTest, Float16FeaturesTrainAsTheSameNumbersInFloat32) {
         options.model.kind = kind;
         options.model.hidden = hidden;
         options.model.normalize_features = normalize;
-        options.epochs = 2;
-        options.cache_bytes = 32 * 200;
+        options.learning.epochs = 2;
+        options.minibatch()->feed.cache_bytes = 32 * 200;
         const Result<TrainReport> wide = TrainOfTrain(options);
         ASSERT_OK(wide);
         options.store = folder / "half";
@@ -203,12 +203,12 @@ TEST(TrainTest, ANeighborCacheWithoutRoomForItsTableIsRefused) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.topology = TopologyPlace::kDirect;
-  options.neighbor_cache_bytes = 100;
+  options.data.topology = TopologyPlace::kDirect;
+  options.minibatch()->feed.neighbor_cache_bytes = 100;
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   // Without edges no neighbour list is read.
   options.model.no_edges = true;
-  options.epochs = 1;
+  options.learning.epochs = 1;
   const Result<TrainReport> report = TrainOfTrain(options);
   ASSERT_OK(report);
   EXPECT_FALSE(report->list_reads.has_value());
@@ -218,10 +218,10 @@ TEST(TrainTest, TheReportAddsUp) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.cache_bytes = 64 * 200;
+  options.minibatch()->feed.cache_bytes = 64 * 200;
   const Result<TrainReport> report = TrainOfTrain(options);
   ASSERT_OK(report);
-  ASSERT_EQ(report->epochs.size(), options.epochs);
+  ASSERT_EQ(report->epochs.size(), options.learning.epochs);
   for (const EpochReport& epoch : report->epochs) {
     EXPECT_GT(epoch.rows_requested, 0u);
     EXPECT_GE(epoch.rows_read + epoch.pool_hits, epoch.rows_requested);
@@ -230,7 +230,7 @@ TEST(TrainTest, TheReportAddsUp) {
     EXPECT_LE(epoch.compute_seconds, epoch.seconds);
   }
   EXPECT_GE(report->best_epoch, 1u);
-  EXPECT_LE(report->best_epoch, options.epochs);
+  EXPECT_LE(report->best_epoch, options.learning.epochs);
   EXPECT_GT(report->peak_memory_bytes, 0u);
   EXPECT_GT(report->base_memory_bytes, 0u);
   EXPECT_NE(report->maker, IoMaker::kAuto);
@@ -240,9 +240,9 @@ TEST(TrainTest, AnotherSeedGivesAnotherModel) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.epochs = 1;
+  options.learning.epochs = 1;
   const Result<TrainReport> first = TrainOfTrain(options);
-  options.seed = 4;
+  options.learning.seed = 4;
   const Result<TrainReport> second = TrainOfTrain(options);
   ASSERT_OK(first);
   ASSERT_OK(second);
@@ -254,32 +254,32 @@ TEST(TrainTest, BadSettingsAreRefused) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   const TrainOptions good = SmallTraining(folder / "s");
   TrainOptions options = good;
-  options.fanouts = {5};
+  options.minibatch()->fanouts = {5};
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
-  options.epochs = 0;
+  options.learning.epochs = 0;
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
-  options.learning_rate = 0;
+  options.learning.learning_rate = 0;
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
-  options.features = "label";
+  options.data.features = "label";
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
-  options.labels = "feat";
+  options.data.labels = "feat";
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
-  options.split = "none";
+  options.data.split = "none";
   EXPECT_STATUS(TrainOfTrain(options), kNotFound);
   options = good;
   options.store = folder / "elsewhere";
   EXPECT_STATUS(TrainOfTrain(options), kNotFound);
   options = good;
-  options.job = "../outside";
+  options.job.name = "../outside";
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
-  options.out = folder / "no" / "such" / "folder.safetensors";
-  options.epochs = 1;
+  options.job.out = folder / "no" / "such" / "folder.safetensors";
+  options.learning.epochs = 1;
   EXPECT_STATUS(TrainOfTrain(options), kNotFound);
 }
 
@@ -330,8 +330,8 @@ TEST(TrainTest, ABatchNormTakesAMinibatchOfOneVertex) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.epochs = 20;
-  options.batch_size = 399;  // of 400 training vertices, so that one remains
+  options.learning.epochs = 20;
+  options.minibatch()->batch_size = 399;  // of 400 training vertices, so that one remains
   for (const ModelSpec& model : NormedNetworks()) {
     SCOPED_TRACE(model.kind);
     options.model = model;
@@ -352,23 +352,23 @@ TEST(TrainTest, ABatchNormOfMinibatchesOfOneVertexIsRefused) {
   std::fill(graph.split.begin() + 1, graph.split.end(), std::uint8_t{1});
   ASSERT_OK(WriteStore(folder / "one", planted, graph));
   TrainOptions options = SmallTraining(folder / "s");
-  options.epochs = 1;
+  options.learning.epochs = 1;
   for (const ModelSpec& model : NormedNetworks()) {
     options.model = model;
     options.store = folder / "s";
-    options.batch_size = 1;
+    options.minibatch()->batch_size = 1;
     const auto small = TrainOfTrain(options);
     EXPECT_STATUS(small, kInvalidArgument);
     EXPECT_NE(small.error().message().find("the batch size is 1"), std::string::npos);
     options.store = folder / "one";
-    options.batch_size = 10;
+    options.minibatch()->batch_size = 10;
     const auto one = TrainOfTrain(options);
     EXPECT_STATUS(one, kInvalidArgument);
     EXPECT_NE(one.error().message().find("the training set has one"), std::string::npos);
   }
   // These norms also include the neighbours, or are over each row alone.
   options.store = folder / "s";
-  options.batch_size = 1;
+  options.minibatch()->batch_size = 1;
   for (const char* const norm : {"batch", "layer"}) {
     options.model = {
         .kind = "sage", .hidden = 16, .options = {{"norm", norm}, {"feed-forward", "true"}}};
@@ -380,7 +380,7 @@ TEST(TrainTest, CancellingLeavesNothingBehind) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.epochs = 1000;
+  options.learning.epochs = 1000;
   JobControl* self = nullptr;
   std::string detail;
   JobControl control([&](const JobControl::Progress& progress) {
@@ -409,11 +409,11 @@ TEST(TrainTest, ATooSmallMemoryLimitSaysWhatIsNeeded) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.memory_bytes = 1 << 20;
+  options.resources.memory_bytes = 1 << 20;
   const Result<TrainReport> report = TrainOfTrain(options);
   EXPECT_STATUS(report, kOutOfMemory);
   EXPECT_NE(report.error().message().find("at least"), std::string::npos);
-  options.memory_bytes = std::uint64_t{512} << 20;
+  options.resources.memory_bytes = std::uint64_t{512} << 20;
   ASSERT_OK(TrainOfTrain(options));
 }
 

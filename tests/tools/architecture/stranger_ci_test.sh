@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Adds a cache policy, a partitioner, a codec, a verb and a bench by the steps of the layers' README files, three files
-# each, or two, on a copy. The result is compiled, linked and used.
+# Adds a cache policy, a partitioner, a codec, a verb, a bench and an option of training by the steps of the layers'
+# README files, three files each, or two, on a copy. The result is compiled, linked and used.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/stranger" && pwd)
 work=$(mktemp -d)
@@ -24,6 +24,8 @@ expect "steps to add a bench" "$(steps tools/README.md 'To add a bench')" \
   'bench/MODULE/verb_bench_NAME.cc bench/benches.cc '
 expect "steps to add a partitioner" "$(steps index/README.md 'To add a partitioner')" \
   'partition/NAME_partitioner.cc api/rhizome/partition_options.h partition/partitioner.cc '
+expect "steps to add an option" "$(steps gnn/README.md 'To add an option of training')" \
+  'api/rhizome/learning_options.h options/train_fields.h '
 expect "steps to add a codec" "$(steps storage/README.md 'To add a codec')" 'api/rhizome/codec.h array/codec.cc '
 
 # insert FILE PATTERN LINE: puts a line before the first one that has the pattern.
@@ -150,3 +152,20 @@ mapfile -t benches < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,ou
 g++ bench-*.o "${benches[@]}" policies.o mru_policy.o engine.a -o rhizome-bench "${libraries[@]}" -lyaml -ldl
 ./rhizome bench --help | grep -q '^  nothing '
 expect "the new bench" "$(./rhizome bench nothing --json)" '{"workload":"nothing","figure":0}'
+
+# --- The option of training: its field and its row. Nothing else changes: the command line has the flag, checkpoints
+# and ranks know its value.
+if [ -e "$RHIZOME_BUILD/lib/librhizome_gnn.so" ]; then
+  copy option gnn options
+  insert option/api/rhizome/learning_options.h '  double learning_rate = ' '  double warm_restarts = 0;'
+  insert option/gnn/options/train_fields.h '  visit(Option{"learning.learning_rate"' \
+    '  visit(Option{"learning.warm_restarts", "warm-restarts", "Restarts", Effect::kModel}.In(0, 1), learning.warm_restarts...);'
+  eval "set -- $(flags tools/cli/option_flags.cc "$work/option") -I$work/option -I$RHIZOME_SOURCE/gnn/api"
+  for file in option/gnn/options/training_options.cc "$here/try_option.cc"; do
+    g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "option-$(basename "$file" .cc).o"
+  done
+  g++ option-*.o "${tools[@]}" engine.a -o try_option "${libraries[@]}" -lyaml -ldl
+  expect "the new option" "$(./try_option)" "--warm-restarts: '2' is not a number in [0, 1]
+0.25 {\"warm_restarts\":0.25}
+\`learning.warm_restarts\` is -1; it must be in [0, 1]"
+fi

@@ -57,17 +57,17 @@ Result<TrainReport> TrainCase(const DepthCase& one, const Path& store,
                               const BenchDepthOptions& options, const JobControl& control) {
   TrainOptions training;
   training.store = store;
-  training.threads = options.threads;
+  training.resources.threads = options.threads;
   training.model = {
       .kind = options.model, .layers = one.layers, .hidden = one.hidden, .dropout = 0.5};
   if (one.residual) training.model.options["residual"] = "true";
-  training.fanouts.assign(one.layers, kAllNeighbors);
-  training.batch_size = kDepthBatch;
-  training.epochs = options.epochs;
-  training.patience = options.patience;
-  training.weight_decay = 5e-4;
-  training.seeds = options.seeds;
-  training.full_graph = one.full_graph;
+  training.minibatch()->fanouts.assign(one.layers, kAllNeighbors);
+  training.minibatch()->batch_size = kDepthBatch;
+  if (one.full_graph) training.mode = FullGraphOptions();
+  training.learning.epochs = options.epochs;
+  training.learning.patience = options.patience;
+  training.learning.weight_decay = 5e-4;
+  training.learning.seeds = options.seeds;
   JobControl inner([&](const JobControl::Progress& report) {
     const Status status = control.Report(
         {.phase = one.Name(), .done = report.done, .total = report.total, .detail = report.detail});

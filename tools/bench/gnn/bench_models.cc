@@ -41,11 +41,11 @@ Json SettingsJson(const TrainOptions& training) {
           {"normalize_features", model.normalize_features},
           {"options", model.options},
           {"fanout", "all"},
-          {"epochs", training.epochs},
-          {"patience", training.patience},
-          {"learning_rate", training.learning_rate},
-          {"weight_decay", training.weight_decay},
-          {"decay_layers", training.optimizer.decay_first_layer_only ? "first" : "all"}};
+          {"epochs", training.learning.epochs},
+          {"patience", training.learning.patience},
+          {"learning_rate", training.learning.learning_rate},
+          {"weight_decay", training.learning.weight_decay},
+          {"decay_layers", training.learning.optimizer.decay_first_layer_only ? "first" : "all"}};
 }
 
 /// Returns the fields of a row that are known before training.
@@ -69,9 +69,9 @@ Result<TrainReport> TrainOnce(const ModelCase& one, const Path& store, std::uint
                               const JobControl& control) {
   TrainOptions training = one.training;
   training.store = store;
-  training.threads = options.threads;
-  training.seed = run + 1;
-  if (one.official_splits) training.split = fmt::format("{}:{}", ModelCase::kSplitsArray, run);
+  training.resources.threads = options.threads;
+  training.learning.seed = run + 1;
+  if (one.official_splits) training.data.split = fmt::format("{}:{}", ModelCase::kSplitsArray, run);
   const std::string name = fmt::format("{}, run {} of {}", NameOf(one), run + 1, runs);
   JobControl inner([&](const JobControl::Progress& report) {
     const Status status = control.Report(

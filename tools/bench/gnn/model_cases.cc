@@ -23,10 +23,10 @@ TrainOptions Gcn2017() {
                     .dropout = 0.5,
                     .normalize_features = true,
                     .options = {{"head", "none"}, {"input-dropout", "0.5"}}};
-  training.fanouts = AllOf(2);
-  training.epochs = 200;
-  training.weight_decay = 5e-4;
-  training.optimizer.decay_first_layer_only = true;
+  training.minibatch()->fanouts = AllOf(2);
+  training.learning.epochs = 200;
+  training.learning.weight_decay = 5e-4;
+  training.learning.optimizer.decay_first_layer_only = true;
   return training;
 }
 
@@ -42,11 +42,11 @@ TrainOptions Gat2018() {
                                 {"out-heads", "1"},
                                 {"input-dropout", "0.6"},
                                 {"attention-dropout", "0.6"}}};
-  training.fanouts = AllOf(2);
-  training.epochs = 1000;
-  training.patience = 100;
-  training.learning_rate = 0.005;
-  training.weight_decay = 5e-4;
+  training.minibatch()->fanouts = AllOf(2);
+  training.learning.epochs = 1000;
+  training.learning.patience = 100;
+  training.learning.learning_rate = 0.005;
+  training.learning.weight_decay = 5e-4;
   return training;
 }
 
@@ -54,9 +54,9 @@ TrainOptions SmallGin() {
   TrainOptions training;
   training.model = {
       .kind = "gin", .layers = 2, .hidden = 64, .dropout = 0.5, .normalize_features = true};
-  training.fanouts = AllOf(2);
-  training.epochs = 200;
-  training.weight_decay = 5e-4;
+  training.minibatch()->fanouts = AllOf(2);
+  training.learning.epochs = 200;
+  training.learning.weight_decay = 5e-4;
   return training;
 }
 
@@ -73,10 +73,10 @@ TrainOptions Shchur(const std::string& kind) {
   }
   if (kind == "sage") training.model.options["l2-normalize"] = "true";
   if (kind == "gat") training.model.options.insert({{"heads", "8"}, {"attention-dropout", "0.3"}});
-  training.fanouts = AllOf(2);
-  training.epochs = 400;
-  training.patience = 100;
-  training.weight_decay = 5e-4;
+  training.minibatch()->fanouts = AllOf(2);
+  training.learning.epochs = 400;
+  training.learning.patience = 100;
+  training.learning.weight_decay = 5e-4;
   return training;
 }
 
@@ -93,16 +93,16 @@ TrainOptions Platonov(const std::string& kind, std::uint32_t layers) {
       .dropout = 0.2,
       .options = {{"feed-forward", "true"}, {"norm", "layer"}, {"activation", "gelu"}}};
   if (kind == "gat") training.model.options["heads"] = "8";
-  training.fanouts = AllOf(layers);
-  training.batch_size = std::uint64_t{1} << 20;  // all vertices in one batch
-  training.epochs = 500;
-  training.patience = 150;
-  training.learning_rate = 0.003;
+  training.minibatch()->fanouts = AllOf(layers);
+  training.minibatch()->batch_size = std::uint64_t{1} << 20;  // all vertices in one batch
+  training.learning.epochs = 500;
+  training.learning.patience = 150;
+  training.learning.learning_rate = 0.003;
   return training;
 }
 
 TrainOptions Binary(TrainOptions training) {
-  training.task = Task::kBinary;
+  training.learning.task = Task::kBinary;
   return training;
 }
 

@@ -8,11 +8,6 @@
 
 namespace rhizome {
 
-/// Adds the flags of `train` that describe the task and the learning: --task, --class-weights,
-/// --optimizer, --schedule, --patience, --seeds, --init and related ones. `options` must outlive
-/// `verb`.
-void AddLearningFlags(CLI::App& verb, TrainOptions& options);
-
 /// Returns {"train": {...}, "valid": {...}, "test": {...}}. Each set is null, or has "vertices",
 /// the metrics by name (null if undefined, with the reason in "undefined"), "classes" and
 /// "confusion".
