@@ -32,10 +32,13 @@ constexpr std::uint32_t kRankSuperbatch = 16;
 /// cached.
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
   if (train.cache != PolicyKind::kBelady)
-    return Fail(Status::InvalidArgument("over ranks --prefetch says what is kept: leave --cache"));
+    return Fail(
+        Status::InvalidArgument("--cache is not used with --ranks, where --prefetch chooses the "
+                                "rows to keep; omit --cache"));
   RHIZOME_RETURN_IF_ERROR(CheckPrefetch(train.prefetch, train.superbatch));
   if (train.model.no_edges)
-    return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
+    return Fail(Status::InvalidArgument(
+        "--no-edges needs no rows of other ranks: there is nothing to plan"));
   RankPlanOptions options;
   RHIZOME_ASSIGN_OR_RETURN(options.link, LinkOf(flags.link));
   options.disk = ReadsOfRanks(train.io);
@@ -81,12 +84,13 @@ Result<Answer> RunPlanRanks(const PlanTrainFlags& flags, const TrainOptions& tra
 Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags.train));
   if (!flags.ranks.empty() && options.full_graph)
-    return Fail(Status::InvalidArgument("--ranks is for minibatches: leave it with --full-graph"));
+    return Fail(Status::InvalidArgument("--ranks is for minibatches: omit it with --full-graph"));
   if (!flags.ranks.empty()) return RunPlanRanks(flags, options, session);
   RHIZOME_RETURN_IF_ERROR(CheckAlone(*flags.train.verb));
   if (!options.full_graph) {
-    return Fail(Status::InvalidArgument(
-        "a training on the full graph is planned (--full-graph), or one over ranks (--ranks)"));
+    return Fail(
+        Status::InvalidArgument("give --full-graph to plan training on the full graph, or --ranks "
+                                "to plan training over ranks"));
   }
   options.out.clear();
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
