@@ -137,10 +137,9 @@ const char* const kUpdateJsonHelp =
     "JSON lines (.jsonl, .ndjson, --format json): one object per line, an edge or a vertex:\n"
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
-    "Other keys of an edge are edge attributes. \"op\": \"put\", \"upsert\" or \"delete\" "
-    "replaces\n"
-    "the verb for this line. In rows, NaN and infinities are strings: \"NaN\", \"Infinity\",\n"
-    "\"-Infinity\".\n";
+    "Other keys of an edge are edge attributes. For one line, \"op\": \"put\", \"upsert\"\n"
+    "or \"delete\" replaces the verb. In rows, NaN and infinities are strings:\n"
+    "\"NaN\", \"Infinity\", \"-Infinity\".\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
                                                      UpdateFormat format,

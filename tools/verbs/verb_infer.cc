@@ -205,7 +205,7 @@ std::string DescribeRanges(const Json& layers) {
       text += fmt::format("; the slowest took {:.2f} times the mean",
                           most * static_cast<double>(count) / sum);
     if (!ranges["error"].is_null())
-      text += fmt::format("; mean error of the predicted shares: {}", Percent(ranges["error"]));
+      text += fmt::format("; mean error of the predicted costs: {}", Percent(ranges["error"]));
     text += "\n";
   }
   return text;

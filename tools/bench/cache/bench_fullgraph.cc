@@ -221,8 +221,8 @@ Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobContr
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   for (const std::string& limit : options.limits) {
     if (!ParseLimit(limit)) {
-      return Fail(Status::InvalidArgument("--limits: '" + limit +
-                                          "' is no share of the activations; write 1/4 or 0.25"));
+      return Fail(Status::InvalidArgument(
+          "--limits: '" + limit + "' is not a fraction of the activations, such as 1/4 or 0.25"));
     }
   }
   RHIZOME_ASSIGN_OR_RETURN(const BenchGraph graph, OpenBenchGraph(options.graph, control));
