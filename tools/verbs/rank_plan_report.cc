@@ -195,10 +195,10 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
 std::string DescribeRankPlan(const Json& f) {
   const std::string by = f["homes_by"];
   std::string text = fmt::format(
-      "plan: {} epochs of {} steps over {} training vertices, and {} steps for evaluation; {} {}, "
+      "plan: {} epochs of {} steps over {} training vertices, and {}; {} {}, "
       "with {} seeds each per step on average\n",
       f["epochs"].get<std::uint32_t>(), f["steps"].get<std::uint64_t>(),
-      WithCommas(f["training_vertices"]), f["valid_steps"].get<std::uint64_t>(),
+      WithCommas(f["training_vertices"]), Plural(f["valid_steps"], "evaluation step"),
       f["homes"].get<std::uint32_t>(),
       by == "partitions"
           ? "partitions instead of homes (ingest --homes edgecut has far fewer remote rows)"
