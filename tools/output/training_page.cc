@@ -98,7 +98,7 @@ std::string DescribeCurves(const TrainReport& report) {
   page += DrawAll(LearningCharts(report));
   std::string text =
       "Metrics of the training set are measured on its minibatches during training, with dropout; "
-      "those of the validation set after each epoch. The dotted line marks the epoch that was "
+      "metrics of the validation set after each epoch. The dotted line marks the epoch that was "
       "kept.";
   if (report.seeds.size() > 1) text += " Thin lines are the other seeds.";
   if (report.epochs.size() > kMaxChartPoints)

@@ -114,10 +114,9 @@ std::string DescribeUpdateRun(const Json& f) {
   const std::uint64_t added = f["vertices_added"];
   const std::uint64_t absent = f["absent"];
   const std::string nothing =
-      absent == 0
-          ? ""
-          : fmt::format(", {} of which deleted nothing, because what {} named does not exist",
-                        WithCommas(absent), absent == 1 ? "it" : "they");
+      absent == 0 ? ""
+                  : fmt::format(", {} without effect, because what {} named does not exist",
+                                WithCommas(absent), absent == 1 ? "it" : "they");
   return fmt::format(
       "applied {}{} in {} ({}{}), commit {}{}\n", Plural(f["applied"], "line"), nothing,
       HumanSeconds(f["seconds"]),

@@ -15,7 +15,7 @@ for direction in both in out; do
   expect_exit 0 rhizome delete $direction.rz d.tsv --columns src,dst,type --json
   expect_json out 'j["applied"] == 4' 'j["absent"] == 3'
   expect_exit 0 rhizome delete $direction.rz d.tsv --columns src,dst,type
-  grep -q '4 of which deleted nothing' out || fail "$direction: $(cat out)"
+  grep -q '4 without effect' out || fail "$direction: $(cat out)"
 done
 
 # Within a batch the lines before count.

@@ -199,8 +199,12 @@ std::string FullGraphPlotScript(const BenchFullGraphOptions& options, const Json
     script += "EOD\n";
   }
   script += fmt::format(
-      "set multiplot layout {},2\nset xlabel 'layers'\nset grid\nset yrange [0:*]\n"
-      "set ylabel 'bytes over those of the plan'\nset key top left\n",
+      "set multiplot layout {},2\n"
+      "set xlabel 'layers'\n"
+      "set grid\n"
+      "set yrange [0:*]\n"
+      "set ylabel 'bytes relative to the plan'\n"
+      "set key top left\n",
       (options.limits.size() + 1) / 2);
   for (std::size_t l = 0; l < options.limits.size(); ++l) {
     script += fmt::format("set title 'memory: {} of the activations'\nplot ", options.limits[l]);
