@@ -52,8 +52,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     (compressed) for scans. ``partitions``: None: as many as memory requires.
     ``homes``: store a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
     homes; rows and training vertices balanced within 1.05), "owner", or explicit homes: integers [n], or a path (.npy,
-    Zarr v3, or a text file with one per line). ``memory``: maximum memory beyond the bare process, in bytes or as a
-    text such as "4G"; 0: no limit. ``scratch``: a folder for temporary files; None: next to the store.
+    Zarr v3, or a text file with one per line). ``memory``: maximum memory of the process beyond its size now, in
+    bytes or as a text such as "4G"; 0: no limit. ``scratch``: a folder for temporary files; None: next to the store.
     ``progress``: called with (phase, done, total).
     Ctrl-C raises KeyboardInterrupt. After any exception there is no store, unless the signal arrived when the store had
     just been published: in that case it is complete.
