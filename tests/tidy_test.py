@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of the sources: format, order of modules, include cycles, public headers, plain English in comments.
+"""Checks of the sources: format, order of modules, include cycles, public headers, plain English in comments and texts.
 
 usage: tests/tidy_test.py [--build FOLDER] [ROOT]    FOLDER: of a Ninja build, whose header checks are looked at
        tests/tidy_test.py --self-test                every check finds its fault in a small broken tree
@@ -43,7 +43,13 @@ DIALECT = {
 MARKERS = re.compile("|".join(rf"\b(?:{words})\b" for words in DIALECT), re.IGNORECASE)
 # Comment blocks with such a word that each folder may have. A limit only falls: one above the count is a finding, too.
 DIALECT_LIMITS = {"gnn": 2, "tests": 1}
+# String literals with such a word, by folder: only these folders are checked. The limits fall in the same way.
+LITERAL_LIMITS = {"tools": 16}
 COMMENT = re.compile(r"^\s*///?<?\s?(.*)$|[;{},)]\s+///?<?\s?(.*)$")
+LITERAL = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|\#\s*include[^\n]*"""  # no literals, but may have quotes
+    r"""|R"(?P<end>[^()\\ ]*)\((?P<raw>.*?)\)(?P=end)\""""
+    r"""|(?P<text>(?:"(?:[^"\\\n]|\\.)*"\s*)+)""", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 DEFINITION = re.compile(r"^(?:struct|class|enum class) (?:RHIZOME_\w+ )?(\w+)(?: final)?(?: :[^{]*)? ?\{")
 
@@ -337,22 +343,38 @@ def comment_blocks(lines):
             yield number, found[2]
 
 
+def literals(lines):
+    """The line and the text of each string literal; adjacent literals are one."""
+    text = "\n".join(lines)
+    for found in LITERAL.finditer(text):
+        if found["raw"] is not None or found["text"]:
+            joined = found["raw"] or re.sub(r'"\s*"|^"|"\s*$', "", found["text"] or "")
+            yield text.count("\n", 0, found.start()) + 1, re.sub(r"\\n|\s+", " ", joined)
+
+
 def check_dialect(tree):
-    """No folder has more comment blocks with a word of DIALECT than DIALECT_LIMITS says, or fewer."""
+    """No folder has more comment blocks, or string literals, with a word of DIALECT than its limit, or fewer."""
+    yield from check_words(tree, comment_blocks, "comments", "DIALECT_LIMITS", tree.dialect_limits)
+    files = {file: lines for file, lines in tree.lines.items() if file.split("/")[0] in tree.literal_limits}
+    yield from check_words(tree, literals, "string literals", "LITERAL_LIMITS", tree.literal_limits, files)
+
+
+def check_words(tree, texts, kind, name, limits, files=None):
+    """Compares the number of `texts` with a word of DIALECT with the limit of each folder. `files`: None for all."""
     found = collections.defaultdict(list)
-    for file, lines in tree.lines.items():
-        for number, text in comment_blocks(lines):
+    for file, lines in (tree.lines if files is None else files).items():
+        for number, text in texts(lines):
             marker = MARKERS.search(text)
             if marker:
                 found[file.split("/")[0]].append((file, number, marker[0]))
-    for folder in sorted(found.keys() | tree.dialect_limits.keys()):
-        blocks, limit = found[folder], tree.dialect_limits.get(folder, 0)
-        if len(blocks) > limit:
-            for file, number, word in blocks:
+    for folder in sorted(found.keys() | limits.keys()):
+        marked, limit = found[folder], limits.get(folder, 0)
+        if len(marked) > limit:
+            for file, number, word in marked:
                 yield Finding(file, number, f'"{word}" is unclear: {advice(word)} '
-                                            f"({len(blocks)} such comments in {folder}/, at most {limit})")
-        elif len(blocks) < limit:
-            yield Finding("tests/tidy_test.py", 1, f"DIALECT_LIMITS of {folder} is {limit}: lower it to {len(blocks)}")
+                                            f"({len(marked)} such {kind} in {folder}/, at most {limit})")
+        elif len(marked) < limit:
+            yield Finding("tests/tidy_test.py", 1, f"{name} of {folder} is {limit}: lower it to {len(marked)}")
 
 
 def advice(word):
@@ -360,9 +382,9 @@ def advice(word):
     return DIALECT[words]
 
 
-def findings(root, build=None, limits=DIALECT_LIMITS):
+def findings(root, build=None, limits=DIALECT_LIMITS, literal_limits=LITERAL_LIMITS):
     tree = Tree(root)
-    tree.dialect_limits = limits
+    tree.dialect_limits, tree.literal_limits = limits, literal_limits
     checks = (check_format, check_order, check_rings, check_public, check_names, check_openings, check_dialect)
     return [f for check in checks for f in check(tree)] + list(check_alone(tree, build))
 
@@ -405,6 +427,10 @@ endforeach()
     "tools/verbs/late.h": "#pragma once\n",
     "tools/verbs/main.cc": '#include "tools/verbs/late.h"\n',
     "upper/top/words.cc": "int a;  // what a row costs\n\n// Rows are sorted, those\n// of a vertex by type.\nint b;\n// Plain.\n",
+    "tools/cli/texts.cc": '// "so many" in a comment\n#include <meanwhile>\n\nconst char a = \'"\';\n'
+                          'const char* b =\n    "of so"\n    " many";\nconst char* c = "plain";\n'
+                          'const char* d = R"(stands\nin)";\n',
+    "upper/top/texts.cc": 'const char* unchecked = "meanwhile";\n',
     "tests/prose.cc": "// Says something. What follows\n// Of a block, this is its second line.\n\n"
                       "// Whatever it is, it is fine.\n\n/// Of a thing\nint x;\n  // One more thing\n",
 }
@@ -422,6 +448,9 @@ EXPECTED = {
     ("upper/top/words.cc", 1, '"what a row costs" is unclear: is reported, available, cost (2 such comments in upper/, at most 1)'),
     ("upper/top/words.cc", 3, '"those of" is unclear: name the thing again'),
     ("tests/tidy_test.py", 1, "DIALECT_LIMITS of lower is 1: lower it to 0"),
+    ("tools/cli/texts.cc", 6, '"so many" is unclear: the number (2 such string literals in tools/, at most 1)'),
+    ("tools/cli/texts.cc", 9, '"stands in" is unclear'),
+    ("tests/tidy_test.py", 1, "LITERAL_LIMITS of lower is 1: lower it to 0"),
     ("tests/prose.cc", 6, 'a comment begins with a bare "Of"'),
     ("tests/prose.cc", 8, 'a comment begins with a bare "One more"'),
     ("tools/test.sh", 1, "compiles no public header alone"),
@@ -442,7 +471,7 @@ def self_test():
         build.mkdir()
         (build / "build.ninja").write_text("".join(map(NINJA.format, ("good.h", "absent.h"))))
         (build / "ignored.cc").write_text("int  crooked;\n")
-        found = findings(root, build, {"upper": 1, "lower": 1, "tests": 1})
+        found = findings(root, build, {"upper": 1, "lower": 1, "tests": 1, "tools": 1}, {"tools": 1, "lower": 1})
     wanted = set(EXPECTED)
     if shutil.which("clang-format"):
         wanted |= {("upper/top/crooked.cc", 2, "not formatted"), ("tests/prose.cc", 8, "not formatted")}

@@ -73,7 +73,7 @@ def main():
     elif page != there:
         sys.stdout.writelines(difflib.unified_diff(
             there.splitlines(True), page.splitlines(True), "docs/CLI.md", "what --help says"))
-        sys.exit("docs/CLI.md is not what the verbs say; to write it anew: tools/cli_page.py")
+        sys.exit("docs/CLI.md is out of date; update it with tools/cli_page.py")
 
 
 if __name__ == "__main__":

@@ -34,21 +34,21 @@ show $rhizome import wordnet $store --partitions 4 --chunk-rows 4096
 show $rhizome info $store
 show $rhizome neighbors $store dog.n.01 --type hypernym
 
-step "Training a 2-layer GraphSAGE: features stay on disk behind a 12 MiB pool that knows its future"
+step "Training a 2-layer GraphSAGE: features remain on disk, with a 12 MiB cache that knows the coming reads"
 train=(train $store --model sage --layers 2 --hidden 128 --fanout 10,10 --batch-size 1000 --epochs 10 --lr 0.01
   --dropout 0.3 --cache belady --cache-bytes 12M --memory 1G)
 show $rhizome "${train[@]}" --out $folder/sage.safetensors
 
-step "The same network without edges, to see what they are worth"
+step "The same model without edges, for comparison"
 show $rhizome "${train[@]}" --no-edges --job no-edges --json >$folder/no-edges.json
 
-step "The embedding of every synset, layer by layer, each computed once"
+step "The embedding of every synset, computed layer by layer"
 show $rhizome infer $store --model-file $folder/sage.safetensors --out embedding --cache-bytes 12M --memory 1G \
   --json >$folder/infer.json
 printf '\nWhich of 45 lexicographer files is a synset in? Accuracy on the test set:\n'
 printf '  GraphSAGE, all neighbours     %s\n' "$(percent "$(field $folder/infer.json test_accuracy)")"
-printf '  same network without edges    %s\n' "$(percent "$(field $folder/no-edges.json test_accuracy)")"
-printf '  always the commonest class    %s\n' "$(percent "$(field $folder/no-edges.json majority_accuracy)")"
+printf '  the same model without edges  %s\n' "$(percent "$(field $folder/no-edges.json test_accuracy)")"
+printf '  always the most common class  %s\n' "$(percent "$(field $folder/no-edges.json majority_accuracy)")"
 
 step "Nearest synsets: by embedding, and by the words of the gloss alone"
 for word in dog.n.01 guitar.n.01 run.v.01 democracy.n.01 happy.a.01; do

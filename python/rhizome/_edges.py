@@ -45,7 +45,7 @@ def groups_of(edges: Any, edge_arrays: Mapping[str, Any]) -> list[Group]:
         for name, values in edge_arrays.items():
             matrix = _column(name, values)
             if len(matrix) != total:
-                raise ValueError(f"{name!r} has {len(matrix)} rows, and there are {total} edges")
+                raise ValueError(f"{name!r} has {len(matrix)} rows, but there are {total} edges")
             columns[name] = matrix[begin:end]
         result += _by_type_column(group._replace(columns=columns))
         begin = end
@@ -54,18 +54,18 @@ def groups_of(edges: Any, edge_arrays: Mapping[str, Any]) -> list[Group]:
 
 def _groups_of_part(type: Any, edges: Any) -> Iterator[Group]:
     if not isinstance(type, str) and not (isinstance(type, tuple) and len(type) == 3):
-        raise TypeError(f"an edge type is a str, or (type of the sources, name, type of the targets), not {type!r}")
+        raise TypeError(f"an edge type must be a str or (type of the sources, name, type of the targets), not {type!r}")
     as_names([type] if isinstance(type, str) else type, "an edge type")
     src, dst, columns = _ends(edges)
     sources, targets = as_ids(src, "sources"), as_ids(dst, "targets")
     if isinstance(sources, list) != isinstance(targets, list) and len(sources) and len(targets):
-        raise TypeError("sources and targets are both int, or both str")
+        raise TypeError("sources and targets must be both int or both str")
     if len(sources) != len(targets):
-        raise ValueError(f"there are {len(sources)} sources, and {len(targets)} targets")
+        raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets")
     found = {name: values if name == "type" else _column(name, values) for name, values in columns.items()}
     for name, values in found.items():
         if len(values) != len(sources):
-            raise ValueError(f"{name!r} has {len(values)} rows, and there are {len(sources)} edges")
+            raise ValueError(f"{name!r} has {len(values)} rows, but there are {len(sources)} edges")
     yield Group(type, sources, targets, found)
 
 
@@ -74,7 +74,7 @@ def _by_type_column(group: Group) -> list[Group]:
     if "type" not in group.columns:
         return [group]
     if group.type:
-        raise ValueError("edges by type cannot have a column 'type', too")
+        raise ValueError("edges by type cannot also have a column 'type'")
     types = group.columns["type"]
     rest = group._replace(columns={name: values for name, values in group.columns.items() if name != "type"})
     names, first, codes = np.unique(np.asarray(as_ids(types, "types")), return_index=True, return_inverse=True)
@@ -95,7 +95,7 @@ def _ends(edges: Any) -> tuple[Any, Any, dict[str, Any]]:
         return edges[0], edges[1], {}
     array = as_array(edges)
     if array.ndim != 2 or 2 not in array.shape:
-        raise ValueError(f"edges have shape [2, n] or [n, 2], not {list(array.shape)}")
+        raise ValueError(f"edges must have shape [2, n] or [n, 2], not {list(array.shape)}")
     pairs = array if array.shape[0] == 2 else array.T  # [2, 2] is read as PyG's edge_index
     return pairs[0], pairs[1], {}
 
@@ -106,7 +106,7 @@ def _is_scalar(value: Any) -> bool:
 
 def _ends_of_table(columns: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     if len(columns) < 2:
-        raise ValueError("a table of edges has columns 'src' and 'dst', or at least two")
+        raise ValueError("a table of edges must have columns 'src' and 'dst', or at least two columns")
     if "src" not in columns or "dst" not in columns:
         src, dst = list(columns)[:2]
     else:
@@ -172,7 +172,7 @@ def _of_hetero(data: Any) -> dict[str, Any]:
 def _joined(name: str, given: Mapping[str, np.ndarray], counts: Mapping[str, int], missing: int) -> np.ndarray:
     """Concatenates the rows of all vertex types, in their order; types without rows get the missing value."""
     if len({(rows.shape[1:], rows.dtype) for rows in given.values()}) != 1:
-        raise ValueError(f"{name!r} has another width or dtype in each vertex type: add arrays by names of their own")
+        raise ValueError(f"{name!r} has another width or dtype in each vertex type: add arrays under different names")
     some = next(iter(given.values()))
     return np.concatenate([given[of] if of in given else np.full((count, *some.shape[1:]), missing, some.dtype)
                            for of, count in counts.items()])

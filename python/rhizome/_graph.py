@@ -242,7 +242,7 @@ class Graph:
         if not isinstance(to, (str, int, np.integer)):
             row = as_array(to)
             if row.ndim != 1 or row.dtype.kind not in "iuf":
-                raise TypeError("give a vertex, by a str or an int, or a row, an array of floats of one dimension")
+                raise TypeError("give a vertex (str or int) or a row (an array of floats with one dimension)")
             query = np.ascontiguousarray(row, dtype=np.float32)
         vertices, scores = self._core.similar(query, as_text(array, "array"), as_count(k, "k", least=1), progress)
         labels = self._labels(vertices)
@@ -438,7 +438,7 @@ def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Seque
                        pick: Literal["uniform", "last"] = "uniform") -> _core.SamplerArguments:
     """Checks the arguments of ``Graph.sampler`` and converts them for the engine."""
     if pick not in ("uniform", "last"):
-        raise ValueError(f"pick is {pick!r}: it is 'uniform' or 'last'")
+        raise ValueError(f"pick must be 'uniform' or 'last', not {pick!r}")
     arguments = _core.SamplerArguments()
     if isinstance(fanouts, Mapping):
         arguments.typed_fanouts = _typed_fanouts(fanouts, graph.edge_types)
@@ -472,7 +472,7 @@ def _typed_fanouts(fanouts: Mapping[str, Sequence[int]], types: list[str]) -> li
     by_type = {name: _fanouts(of_hops) for name, of_hops in fanouts.items()}
     hops = {len(of_hops) for of_hops in by_type.values()}
     if len(hops) != 1:
-        raise ValueError("fanouts by edge type have the same number of hops for each")
+        raise ValueError("fanouts by edge type must have the same number of hops")
     return [[by_type[name][hop] if name in by_type else 0 for name in types] for hop in range(hops.pop())]
 
 
@@ -490,7 +490,7 @@ class Batch:
 
     def __init__(self, graph: Graph, create_types: bool, create_vertices: bool, sync: bool) -> None:
         self._lost = 0  # operations of blocks that raised
-        self._why = "no `with` block around the batch has ended"  # reason that the operations were not written
+        self._why = "no `with` block committed the batch"  # reason that the operations were not written
         self._core = _core.Batch(graph._core)
         self._graph = graph
         self._options = (sync, create_types, create_vertices)
@@ -520,7 +520,7 @@ class Batch:
         except AttributeError:  # __init__ raised
             return
         if lost:
-            warn(f"{lost} operations of a batch were dropped without a commit, as {self._why}: put them into a new "
+            warn(f"{lost} operations of a batch were lost without a commit, because {self._why}: put them into a new "
                  f"one, `with graph.batch() as b:`", ResourceWarning, stacklevel=2, source=self)
 
     def put_vertex(self, id: UserId, type: str = "") -> None:
@@ -587,7 +587,7 @@ def _values(values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64 [n]."""
     array = as_array(values)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"values of an attribute are int or float, not {array.dtype}")
+        raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
     return np.ascontiguousarray(array, dtype=np.float64 if array.dtype.kind == "f" else np.int64)
 
 
@@ -609,9 +609,9 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
     for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
                                 ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
         if value not in values:
-            raise ValueError(f"{name} is {value!r}: it is one of {', '.join(values)}")
+            raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(values)}")
     if log is not None and not callable(log):
-        raise TypeError(f"log is a function, or None, not {type(log).__name__}")
+        raise TypeError(f"log must be a function or None, not {type(log).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
                             None if at is None else (*Point(*at),))

@@ -52,8 +52,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     (compressed) for scans. ``partitions``: None: as many as memory requires.
     ``homes``: store a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
     homes; rows and training vertices balanced within 1.05), "owner", or explicit homes: integers [n], or a path (.npy,
-    Zarr v3, or a text file with one per line). ``memory``: maximum memory beyond the bare process, in bytes or as a
-    text such as "4G"; 0: no limit. ``scratch``: a folder for temporary files; None: next to the store.
+    Zarr v3, or a text file with one per line). ``memory``: maximum memory of the process beyond its size now, in
+    bytes or as a text such as "4G"; 0: no limit. ``scratch``: a folder for temporary files; None: next to the store.
     ``progress``: called with (phase, done, total).
     Ctrl-C raises KeyboardInterrupt. After any exception there is no store, unless the signal arrived when the store had
     just been published: in that case it is complete.
@@ -160,12 +160,12 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
     for group in groups:
         if vertex_types is None:
             if isinstance(group.type, tuple):
-                raise ValueError(f"edges {group.type!r}: say how many vertices each type has (vertex_types=)")
+                raise ValueError(f"edges {group.type!r}: give the number of vertices of each type (vertex_types=)")
             spans.append((group.src, group.dst, group.type, None, None))
             continue
         if not isinstance(group.type, tuple) or group.type[0] not in ranges or group.type[2] not in ranges:
-            raise ValueError(f"edges {group.type!r}: name them by (type of the sources, name, type of the targets), " +
-                             f"where types are {', '.join(ranges)}")
+            raise ValueError(f"edges {group.type!r}: name them (type of the sources, name, type of the targets), " +
+                             f"with the types {', '.join(ranges)}")
         name = group.type[1] if names[group.type[1]] == 1 else "__".join(group.type)
         spans.append((group.src, group.dst, name, ranges[group.type[0]], ranges[group.type[2]]))
     return spans
@@ -184,17 +184,17 @@ def _split_of(split: Any, vertices: int | None) -> np.ndarray:
     """Returns uint8 [vertices]: 0 train, 1 valid, 2 test, 255 none."""
     if isinstance(split, (tuple, list)) and len(split) == 3 and all(np.ndim(part) == 1 for part in split):
         if vertices is None:
-            raise ValueError("split: say how many vertices there are (vertices=)")
+            raise ValueError("split: give the number of vertices (vertices=)")
         sets = np.full(vertices, 255, np.uint8)
         for number, ids in enumerate(split):
             members = as_vertex_ids(ids, vertices)
             if members.size and (members.min() < 0 or members.max() >= vertices):
                 raise IndexError(f"split: an id is not in [0, {vertices})")
             if (sets[members] != 255).any():
-                raise ValueError("split: a vertex is in two sets")
+                raise ValueError("split: a vertex is in more than one set")
             sets[members] = number
         return sets
     sets = as_array(split)
     if sets.dtype.kind not in "iu" or not np.isin(sets, (0, 1, 2, 255)).all():
-        raise ValueError("split: three arrays of vertex ids, or a number for each vertex: 0, 1, 2, or 255 for none")
+        raise ValueError("split must be three arrays of vertex ids, or one number per vertex: 0, 1, 2, or 255 for none")
     return sets.astype(np.uint8)

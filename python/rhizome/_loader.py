@@ -48,7 +48,7 @@ class LentRows:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError("lent rows lie scattered: an array of them is a copy")
+            raise ValueError("borrowed rows are not contiguous: an array of them is a copy")
         rows = self[:]
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
@@ -171,7 +171,7 @@ class Loader:
         if (seeds is None) == (split is None):
             raise ValueError("give either seeds or split")
         if policy not in _core.policies():
-            raise ValueError(f"policy is {policy!r}: there are {', '.join(_core.policies())}")
+            raise ValueError(f"policy is {policy!r}, but must be one of {', '.join(_core.policies())}")
         arguments = _core.LoaderArguments()
         arguments.sampler = _sampler_arguments(
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
@@ -195,7 +195,8 @@ class Loader:
         arguments.shuffle = bool(shuffle)
         arguments.drop_last = bool(drop_last)
         if not as_count(rank, "rank") < as_count(world_size, "world_size", least=1) <= _MOST_RANKS:
-            raise ValueError(f"rank {rank} of world_size {world_size}: ranks count from 0, and are {_MOST_RANKS} at most")
+            raise ValueError(f"rank {rank} of world_size {world_size}: ranks are numbered from 0, and there are at "
+                             f"most {_MOST_RANKS}")
         arguments.rank, arguments.ranks = int(rank), int(world_size)
         arguments.epochs = 0 if epochs is None else as_count(epochs, "epochs", least=1)
         arguments.memory_bytes = as_bytes(memory)
@@ -260,11 +261,11 @@ class Loader:
         Errors: ValueError, that loader had a different number of minibatches per epoch, or a different world_size.
         """
         if state.get("world_size", 1) != self._arguments.ranks:
-            raise ValueError(f"the state is of a loader among {state.get('world_size', 1)}, and this is one of "
-                             f"{self._arguments.ranks}: world_size must be the same")
+            raise ValueError(f"the state is from a loader with world_size {state.get('world_size', 1)}, but this one "
+                             f"has {self._arguments.ranks}: they must be equal")
         if state["minibatches_of_epoch"] != self._length:
-            raise ValueError(f"the state is of epochs of {state['minibatches_of_epoch']} minibatches, and these have "
-                             f"{self._length}: make the loader as that one was made")
+            raise ValueError(f"the state is from epochs with {state['minibatches_of_epoch']} minibatches, but these "
+                             f"have {self._length}: create the loader with the same arguments")
         self._move(as_count(state["position"], "position"))
 
     def __iter__(self) -> Iterator[Minibatch]:
@@ -288,7 +289,7 @@ class Loader:
         return self._epoch(core, self._loops)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        raise TypeError("a loader cannot be pickled: make it in the process that uses it")
+        raise TypeError("a loader cannot be pickled: create it in the process that uses it")
 
     def _move(self, position: int) -> None:
         self._core, self._position, self._goes_on, self._end_due = None, position, True, False
@@ -317,7 +318,7 @@ class Loader:
                 self._position += 1
                 self._end_due = self._position % self._length == 0
                 yield self._minibatch(parts)
-        raise ValueError("another loop over this loader has begun: one follows the other")
+        raise ValueError("another loop over this loader has started: only one can run at a time")
 
     def _is_ahead(self, parts: tuple[Any, ...] | None) -> bool:
         """Returns whether the minibatch before this one was lost because Ctrl-C arrived while it was being returned."""

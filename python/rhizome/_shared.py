@@ -50,7 +50,7 @@ class SharedGraph:
     def live(self) -> Graph:
         """The shared graph, for writing. Errors: ValueError, in another process."""
         if self._live is None or self._pid != os.getpid():
-            raise ValueError("a worker process only reads the graph")
+            raise ValueError("a worker process can only read the graph")
         return self._live
 
     @property
@@ -110,9 +110,9 @@ class Schema:
             triples.update({name: _triple_of(name, self.node_types) for name in names})
         triples.update({name: tuple(triple) for name, triple in (named or {}).items()})
         triples.update(self._discover(graph, [name for name, triple in triples.items() if triple is None], names))
-        alike = [name for name, triple in triples.items() if triple and list(triples.values()).count(triple) > 1]
-        if alike:
-            raise ValueError(f"edge types {', '.join(map(repr, alike))} are the same to PyG, {triples[alike[0]]}: give "
+        same = [name for name, triple in triples.items() if triple and list(triples.values()).count(triple) > 1]
+        if same:
+            raise ValueError(f"edge types {', '.join(map(repr, same))} are the same to PyG, {triples[same[0]]}: give "
                              f"another triple to one of them by edge_types=")
         #: Numbers and names of edge types in the store. Types without edges and without a known triple are omitted.
         self.edge_numbers = {triple: names.index(name) for name, triple in triples.items() if triple is not None}

@@ -219,18 +219,18 @@ def as_bytes(memory: int | str) -> int:
             raise ValueError(f"memory is {memory!r}: give bytes, or a number with K, M, G or T, such as '2G'")
         return int(float(found[1]) * _UNITS[found[2].upper()])
     if isinstance(memory, bool) or not hasattr(memory, "__index__"):
-        raise TypeError(f"memory is an int or a str, not {type(memory).__name__}")
+        raise TypeError(f"memory must be an int or a str, not {type(memory).__name__}")
     if memory.__index__() < 0:
-        raise ValueError(f"memory is {memory}: it must not be negative")
+        raise ValueError(f"memory is {memory}, but must not be negative")
     return int(memory.__index__())
 
 
 def as_count(value: Any, name: str, least: int = 0) -> int:
     """Returns an integer of at least ``least``; otherwise the error names the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is an int, not {type(value).__name__}")
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if not least <= value.__index__() < 2**63:
-        raise ValueError(f"{name} is {value}: it must be at least {least}, and below 2**63")
+        raise ValueError(f"{name} is {value}, but must be at least {least}, and below 2**63")
     return int(value.__index__())
 
 
@@ -256,29 +256,29 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
         if array.dtype.kind not in "OUT":
             return as_integers(array, what)
         if array.ndim != 1:
-            raise TypeError(f"{what} are an array of one dimension, not of {array.ndim}")
+            raise TypeError(f"{what} must be an array with one dimension, not {array.ndim}")
         ids = array.tolist()
     if not any(isinstance(one, str) for one in ids):
         return as_integers(ids, what)
     wrong = next((one for one in ids if not isinstance(one, str)), None)
     if wrong is not None:
-        raise TypeError(f"{what} are all int or all str, and not {wrong!r} among names")
+        raise TypeError(f"{what} must be all int or all str: {wrong!r} is not a str")
     return [as_text(str(one), what) for one in ids]
 
 
 def as_split(name: str) -> int:
     """Returns the value of a set in a split array. Errors: ValueError, there is no such set."""
     if name not in _SPLITS:
-        raise ValueError(f"a set is 'train', 'valid' (or 'val') or 'test', not {name!r}")
+        raise ValueError(f"a set must be 'train', 'valid' (or 'val') or 'test', not {name!r}")
     return _SPLITS[name]
 
 
 def as_text(text: Any, what: str) -> str:
     """Checks that a text can be encoded in UTF-8. Errors: TypeError; ValueError, it contains a lone surrogate."""
     if not isinstance(text, str):
-        raise TypeError(f"{what} is a str, not {type(text).__name__}")
+        raise TypeError(f"{what} must be a str, not {type(text).__name__}")
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError(f"{what} is {text!a}, which is no text: UTF-8 has no bytes for half of a surrogate pair")
+        raise ValueError(f"{what} is {text!a}, which has a lone surrogate and cannot be encoded in UTF-8")
     return text
 
 
@@ -286,7 +286,7 @@ def as_names(names: Any, what: str) -> list[str]:
     """Returns names as a list of str. Errors: as for ``as_text``; TypeError, another type, including a single str."""
     given = [names] if isinstance(names, str) else list(names)
     if isinstance(names, str) or not all(isinstance(name, str) for name in given):
-        raise TypeError(f"{what}: a list of str, not {names!r}")
+        raise TypeError(f"{what} must be a list of str, not {names!r}")
     return [as_text(name, what) for name in given]
 
 
@@ -294,7 +294,7 @@ def as_path(path: str | os.PathLike[str]) -> str:
     """Returns a path as a str. Errors: TypeError; ValueError, the path is not UTF-8 or contains a NUL."""
     text = os.fsdecode(path)
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError(f"{text!r} is no path: it has to be UTF-8 without NUL")
+        raise ValueError(f"{text!r} is not a path: it must be UTF-8 without NUL")
     return text
 
 
@@ -329,10 +329,10 @@ def as_vertex_ids(ids: Any, vertices: int) -> np.ndarray:
     array = as_array(ids)
     if array.dtype == np.bool_ and array.ndim == 1:
         if len(array) != vertices:
-            raise IndexError(f"a mask has one bool for each of {vertices} vertices, not {len(array)}")
+            raise IndexError(f"a mask must have one bool for each of {vertices} vertices, not {len(array)}")
         return np.flatnonzero(array).astype(np.int64, copy=False)
     if array.dtype.kind in "SU":
-        raise TypeError("vertex ids are integers, not names; find() gives those of your own ids")
+        raise TypeError("vertex ids must be integers, not names; find() converts external ids to vertex ids")
     return as_integers(array if array.size else ids, "vertex ids")
 
 
@@ -343,11 +343,11 @@ def as_integers(values: Any, what: str) -> np.ndarray:
     """
     array = as_array(values)
     if array.ndim != 1:
-        raise TypeError(f"{what} are an array of one dimension, not of {array.ndim}")
+        raise TypeError(f"{what} must be an array with one dimension, not {array.ndim}")
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{what} are integers, not {array.dtype}")
+        raise TypeError(f"{what} must be integers, not {array.dtype}")
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise IndexError(f"{what}: {array.max()} is beyond int64")
     return np.ascontiguousarray(array, dtype=np.int64)
@@ -360,7 +360,7 @@ def as_matrix(values: Any, name: str) -> np.ndarray:
     """
     array = as_array(values)
     if array.ndim not in (1, 2):
-        raise ValueError(f"{name!r} has {array.ndim} dimensions: an array has one or two")
+        raise ValueError(f"{name!r} has {array.ndim} dimensions, but must have one or two")
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype == np.float64:
         array = array.astype(np.float32)
@@ -384,8 +384,8 @@ def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
     lost = np.flatnonzero((narrow.reshape(-1) == 0) & (wide.reshape(-1) != 0))
     if len(lost):
         row = lost[0] // max(narrow.size // max(len(narrow), 1), 1)
-        raise ValueError(f"{name!r}: row {row}: {wide.reshape(-1)[lost[0]]} is not 0, but too small for float32, in which "
-                         "it would be 0 (the smallest is 1.4e-45); scale such numbers, or give their logarithms")
+        raise ValueError(f"{name!r}: row {row}: {wide.reshape(-1)[lost[0]]} is too small for float32, where it would "
+                         "become 0 (the smallest is 1.4e-45); scale such numbers, or use their logarithms")
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
@@ -396,12 +396,12 @@ def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     array = as_array(rows)
     whole = array.dtype.kind in "biu" and dtype.kind in "iu"  # their values are compared below
     if not whole and not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise TypeError(f"the rows are of {array.dtype}, and {name!r} is of {dtype}")
+        raise TypeError(f"the rows have dtype {array.dtype}, but {name!r} has {dtype}")
     if array.ndim == 1 and dim == 1:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.shape[1] != dim:
-        raise ValueError(f"the rows have shape {array.shape}: those of {name!r} are (n, {dim})")
+        raise ValueError(f"the rows have shape {array.shape}, but {name!r} needs (n, {dim})")
     cast = np.ascontiguousarray(array, dtype=dtype)
     if dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise ValueError(f"the rows hold numbers that {name!r}, of {dtype}, cannot hold")
+        raise ValueError(f"the rows have numbers that {name!r}, of {dtype}, cannot represent")
     return cast

@@ -187,7 +187,7 @@ def test_bad_input():
                 rz.ingest(bad, edges)
         with raises(ValueError, "split"):
             rz.ingest(store, edges, split=[0, 1, 7, 2])
-        with raises(ValueError, "two sets"):
+        with raises(ValueError, "more than one set"):
             rz.ingest(store, edges, split=([1], [1], []))
         assert list(path.iterdir()) == []
         with raises(FileNotFoundError):

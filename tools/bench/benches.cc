@@ -29,40 +29,46 @@ void AddReportBench(const Bench& bench, CLI::App& root, Session& session);
 namespace {
 
 const Bench kBenches[] = {
-    {"gather", "Cold random rows, against fio on the same files", AddGatherBench},
-    {"sample", "Sampled edges a second, in memory", AddSampleBench},
+    {"gather", "Cold random reads of rows, compared with fio on the same files", AddGatherBench},
+    {"sample", "Edges sampled per second, in memory", AddSampleBench},
     {"pool", "Reads of the cache policies on a sampled trace, and their time on disk",
      AddPoolBench},
     {"fullgraph",
-     "Bytes that training on the full graph moves under a limit, by counting: each policy beside "
-     "the plan and a lower bound; ROC's Figure 10a",
+     "Bytes that full-graph training transfers under a memory limit: each policy compared with the "
+     "plan and a lower bound; ROC's Figure 10a",
      AddFullGraphBench},
-    {"ranges", "Balance of ranges of vertices that are cut by a learned cost, in CPU seconds",
+    {"ranges", "CPU balance of vertex ranges that are chosen by a learned cost model",
      AddRangesBench},
     {"remote",
-     "Rows that ranks fetch from each other in a training: schedules beside MassiveGNN, SALIENT++, "
-     "RapidGNN, LRU and the fewest possible",
+     "Rows that ranks fetch from each other in training: schedules compared with MassiveGNN, "
+     "SALIENT++, RapidGNN, LRU and the optimum",
      AddRemoteBench},
-    {"partition", "Partitioners over scales and numbers of parts", AddPartitionBench},
-    {"topology", "Partition files: bytes, loading, lists read from disk", AddTopologyBench},
-    {"ingest", "Edges a second into a store: .npy and text, in memory and spilled", AddIngestBench},
-    {"verify", "Verification, against fio's sequential reads of the same files", AddVerifyBench},
-    {"lookup", "Warm look-ups of neighbours and rows, against RocksDB", AddLookupBench},
-    {"write", "Durable puts and batches, against RocksDB writing the same bytes", AddWriteBench},
-    {"compact", "Compaction against the disk's sequential rate, and puts beside it",
+    {"partition", "Partitioners over graph scales and numbers of partitions", AddPartitionBench},
+    {"topology", "Partition files: size, loading, and neighbour lists read from disk",
+     AddTopologyBench},
+    {"ingest", "Edges ingested per second: .npy and text, in memory and with scratch files",
+     AddIngestBench},
+    {"verify", "Verification, compared with sequential reads of the same files by fio",
+     AddVerifyBench},
+    {"lookup", "Warm lookups of neighbours and rows, compared with RocksDB", AddLookupBench},
+    {"write", "Durable puts and batches, compared with RocksDB writing the same bytes",
+     AddWriteBench},
+    {"compact", "Compaction compared with the disk's sequential rate, and puts during it",
      AddCompactBench},
     {"report", "Generates docs/RESULTS.md from the figures in docs/results", AddReportBench},
-    {"aggregate", "Aggregation kernels, against the memory and libtorch", AddAggregateBench},
-    {"step", "One step of training a network, in memory", AddStepBench},
+    {"aggregate", "Aggregation kernels, compared with memory bandwidth and libtorch",
+     AddAggregateBench},
+    {"step", "One training step of a model, in memory", AddStepBench},
     {"infer",
-     "Layerwise inference: chunks it reads under each layout and cache; its speed and memory "
-     "against PyTorch Geometric; resuming; a far source; codecs",
+     "Layerwise inference: chunk reads by layout and cache; speed and memory compared with PyTorch "
+     "Geometric; resuming; a remote source; codecs",
      AddInferBench},
-    {"models", "Accuracy of networks on known data sets, beside what was published",
+    {"models", "Accuracy of models on known data sets, compared with published values",
      AddModelsBench},
-    {"depth", "Accuracy of networks over depth and width, trained on the full graph",
-     AddDepthBench},
-    {"train", "Training under a limit on memory, against mapped files and memory", AddTrainBench},
+    {"depth", "Accuracy of models over depth and width, with full-graph training", AddDepthBench},
+    {"train",
+     "Training under a memory limit, compared with mapped files and with training in memory",
+     AddTrainBench},
 };
 
 }  // namespace

@@ -39,11 +39,10 @@ int ExecGnnBenches(char** argv) {
   // The OpenMP threads of libtorch spin while they wait, unless this is set before it is loaded.
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);  // NOLINT(concurrency-mt-unsafe)
   const Status status = ExecSibling(kGnnBinary, argv);
-  std::fprintf(
-      stderr,
-      "rhizome: unsupported: '%s' needs libtorch: tools/install_deps.sh installs it, after "
-      "which the build makes %s (%s)\n",
-      argv[1], kGnnBinary, status.message().c_str());
+  std::fprintf(stderr,
+               "rhizome: unsupported: '%s' needs libtorch: install it with tools/install_deps.sh, "
+               "and build %s (%s)\n",
+               argv[1], kGnnBinary, status.message().c_str());
   return ExitCode(StatusCode::kUnsupported);
 }
 
@@ -53,7 +52,8 @@ int ExecGnnBenches(char** argv) {
 int main(int argc, char** argv) {
   if (argc > 1 && rhizome::IsElsewhere(argv[1])) return rhizome::ExecGnnBenches(argv);
   return rhizome::RunProgram({.name = "rhizome bench",
-                              .description = "Measures this machine against the physical limit.",
+                              .description = "Benchmarks of Rhizome. Most compare it with the "
+                                             "limits of this machine or with another program.",
                               .footer = "Example: rhizome bench pool --help",
                               .add_verbs = rhizome::AddBenches},
                              argc, argv);

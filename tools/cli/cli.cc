@@ -64,8 +64,8 @@ Status ProbeOutput(const std::string& path) {
   if (probe || probe.error().code() != StatusCode::kNotFound)
     return probe ? Status::Ok() : probe.error();
   const Path folder = Path(path).parent_path();
-  return Status::NotFound(
-      fmt::format("there is no folder '{}' to write '{}' into", folder.string(), path));
+  return Status::NotFound(fmt::format("the folder '{}' does not exist, so '{}' cannot be written",
+                                      folder.string(), path));
 }
 
 void AddCommonFlags(CLI::App& verb, Session& session) {
@@ -82,12 +82,12 @@ void AddCommonFlags(CLI::App& verb, Session& session) {
                                          "'" + given + "' is not one of bar|plain|json|none");
             }
           },
-          "How progress is shown on stderr; default: a bar on a terminal")
+          "Style of progress on stderr; default: a bar on a terminal, else none")
       ->type_name("bar|plain|json|none");
 }
 
 CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path) {
-  return verb.add_option("--metrics", path, "Write what was counted and timed, as Prometheus text")
+  return verb.add_option("--metrics", path, "Write the metrics of this run, as Prometheus text")
       ->type_name("F");
 }
 
@@ -160,8 +160,7 @@ CLI::Option* AddFanouts(CLI::App& verb, std::vector<std::int64_t>& fanouts,
 CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads) {
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   threads = static_cast<std::uint32_t>(std::min(std::max(processors, 1L), 256L));
-  return verb
-      .add_option("--threads", threads, "Threads that work at once; default: all processors")
+  return verb.add_option("--threads", threads, "Number of threads; default: all processors")
       ->check(CLI::Range(1U, 1024U))
       ->type_name("N");
 }
@@ -170,7 +169,7 @@ CLI::Option* AddScratch(CLI::App& verb, Path& scratch) {
   return verb
       .add_option_function<std::string>(
           "--scratch", [&scratch](const std::string& given) { scratch = given; },
-          "A folder for scratch files, such as one on another disk; default: STORE/scratch")
+          "Folder for scratch files, for example on another disk; default: STORE/scratch")
       ->type_name("DIR");
 }
 
@@ -182,7 +181,7 @@ CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::s
           [name, &list](const std::string& given) {
             list = SplitList(given, ',');
             if (std::find(list.begin(), list.end(), "") != list.end())
-              throw CLI::ValidationError(name, "'" + given + "' has an empty name");
+              throw CLI::ValidationError(name, "'" + given + "' contains an empty name");
           },
           description)
       ->type_name("NAME,...");

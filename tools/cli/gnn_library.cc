@@ -41,10 +41,10 @@ std::vector<std::string> Candidates() {
 }
 
 Status NoRoom(const std::string& reasons) {
-  return Status::OutOfMemory(fmt::format(
-      "there is not enough memory to load librhizome_gnn and libtorch: allow more addresses "
-      "(ulimit -v), 1 GiB for a small graph.{}",
-      reasons));
+  return Status::OutOfMemory(
+      fmt::format("not enough memory to load librhizome_gnn and libtorch: raise the limit on "
+                  "address space (ulimit -v), for a small graph by 1 GiB.{}",
+                  reasons));
 }
 
 /// Returns whether `bytes` of address space can be mapped now. The mapping is removed without being
@@ -74,9 +74,10 @@ std::optional<Status> ShortageIn(const std::string& reasons) {
   if (says("annot allocate memory") || (limited && says("failed to map segment")))
     return NoRoom(reasons);
   if (says("Too many open files"))
-    return Status::IoError(fmt::format(
-        "librhizome_gnn cannot be loaded with so few descriptors: allow more (ulimit -n).{}",
-        reasons));
+    return Status::IoError(
+        fmt::format("librhizome_gnn cannot be loaded because the process has too many open files: "
+                    "raise the limit (ulimit -n).{}",
+                    reasons));
   return std::nullopt;
 }
 
@@ -87,7 +88,7 @@ Status CheckBuild(void* handle, const std::string& path) {
       build == nullptr ? "another version" : reinterpret_cast<const char* (*)()>(build)();
   if (its == BuildId()) return Status::Ok();
   return Status::Unsupported(
-      fmt::format("'{}' is not of the build of this librhizome, so they cannot work together; "
+      fmt::format("'{}' and librhizome are from different builds, so they cannot be used together; "
                   "install both from one build (librhizome: {}; librhizome_gnn: {})",
                   path, BuildId(), its));
 }
@@ -108,15 +109,15 @@ Result<void*> Find(const char* symbol) {
     }
     RHIZOME_RETURN_IF_ERROR(CheckBuild(handle, path));
     if (void* const entry = dlsym(handle, symbol); entry != nullptr) return entry;
-    reasons += fmt::format("; {}: has no {}", path, symbol);
+    reasons += fmt::format("; {}: the symbol {} is missing", path, symbol);
   }
   if (auto shortage = ShortageIn(reasons)) return Fail(*std::move(shortage));
   return Fail(Status::Unsupported(fmt::format(
       "training and inference need librhizome_gnn and the libtorch that it was built with. If "
-      "rhizome came by pip: install the wheel rhizome-gnn of its version. If it was not built: "
-      "tools/install_deps.sh installs libtorch, after which the build makes it. If "
-      "libtorch is not found: name the folder of libtorch_cpu.so in LD_LIBRARY_PATH, or build with "
-      "-DRHIZOME_TORCH= a folder that stays{}",
+      "rhizome was installed with pip, install rhizome-gnn of the same version. If it was built "
+      "from source, install libtorch with tools/install_deps.sh and build again. If libtorch is "
+      "not found, add the folder of libtorch_cpu.so to LD_LIBRARY_PATH, or build with "
+      "-DRHIZOME_TORCH set to a permanent folder{}",
       reasons)));
 }
 

@@ -35,10 +35,10 @@ Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
   }
   const bool tabs = form == TableForm::kTabs;
   if (marked || text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos)
-    return Status::InvalidArgument(fmt::format(
-        "the external id {} holds {}a line break or a byte order mark, which a file without quotes "
-        "cannot have; name a .csv file, which quotes it",
-        Json(text).dump(), tabs ? "a tab, " : ""));
+    return Status::InvalidArgument(
+        fmt::format("the external id {} contains {}a line break or a byte order mark, which only a "
+                    "quoted file can represent; write a .csv file instead",
+                    Json(text).dump(), tabs ? "a tab, " : ""));
   line += text;
   return Status::Ok();
 }

@@ -54,7 +54,7 @@ std::string Describe(const LaunchedRank& launched) {
   const auto number = [](const std::optional<std::uint32_t>& of) {
     return of ? std::to_string(*of) : std::string("?");
   };
-  return fmt::format("rank {} of {} ({} started it)", number(launched.rank), number(launched.ranks),
+  return fmt::format("rank {} of {}, started by {}", number(launched.rank), number(launched.ranks),
                      launched.launcher);
 }
 
@@ -76,10 +76,10 @@ Status CheckMpiBuild(void* handle, const std::string& path) {
   const std::string_view its =
       build == nullptr ? "another version" : reinterpret_cast<const char* (*)()>(build)();
   if (its == BuildId()) return Status::Ok();
-  return Status::Unsupported(fmt::format(
-      "'{}' is not of the build of this librhizome, so they cannot work together; install both "
-      "from one build (librhizome: {}; librhizome_mpi: {})",
-      path, BuildId(), its));
+  return Status::Unsupported(
+      fmt::format("'{}' and librhizome are from different builds, so they cannot be used together; "
+                  "install both from one build (librhizome: {}; librhizome_mpi: {})",
+                  path, BuildId(), its));
 }
 
 }  // namespace
@@ -107,35 +107,34 @@ Result<const MpiEntry*> LoadMpi() {
     RHIZOME_RETURN_IF_ERROR(CheckMpiBuild(handle, path));
     void* const symbol = dlsym(handle, kMpiEntrySymbol);
     if (symbol == nullptr) {
-      reasons += fmt::format("; {}: has no {}", path, kMpiEntrySymbol);
+      reasons += fmt::format("; {}: the symbol {} is missing", path, kMpiEntrySymbol);
       continue;
     }
     const MpiEntry* const entry = reinterpret_cast<const MpiEntry* (*)()>(symbol)();
     g_loaded_mpi = entry;
     return entry;
   }
-  return Fail(Status::Unsupported(fmt::format(
-      "ranks that are processes need librhizome_mpi and the MPI that it was built with. If it was "
-      "not built: tools/install_deps.sh --mpi installs Open MPI, after which the build makes it. "
-      "If libmpi is not found: name its folder in LD_LIBRARY_PATH{}",
-      reasons)));
+  return Fail(Status::Unsupported(
+      fmt::format("ranks that are processes need librhizome_mpi and the MPI that it was built "
+                  "with. If it was not built, install Open MPI with tools/install_deps.sh --mpi "
+                  "and build again. If libmpi is not found, add its folder to LD_LIBRARY_PATH{}",
+                  reasons)));
 }
 
 Result<std::unique_ptr<Transport>> OpenRanks(double peer_timeout_seconds) {
   const std::optional<LaunchedRank> launched = LaunchedAsRank();
   Result<const MpiEntry*> mpi = LoadMpi();
   if (!mpi)
-    return Fail(launched
-                    ? mpi.error().WithContext(fmt::format(
-                          "this process is one of several ({} started it)", launched->launcher))
-                    : mpi.error());
+    return Fail(launched ? mpi.error().WithContext(fmt::format(
+                               "{} started this process as one of several", launched->launcher))
+                         : mpi.error());
   auto opened =
       (*mpi)->Open(std::chrono::nanoseconds(static_cast<std::int64_t>(peer_timeout_seconds * 1e9)));
   if (!opened && launched) return Fail(opened.error().WithContext(Describe(*launched)));
   RHIZOME_ASSIGN_OR_RETURN(auto transport, std::move(opened));
   if (launched && launched->ranks.value_or(transport->ranks()) != transport->ranks())
     return Fail(Status::Unsupported(fmt::format(
-        "this process is one of {} ({} started it), and {} knows of {}: start the ranks with the "
+        "this process is one of {}, started by {}, but {} reports {}: start the ranks with the "
         "mpirun of that MPI",
         *launched->ranks, launched->launcher, (*mpi)->facts().library, transport->ranks())));
   return transport;

@@ -35,8 +35,8 @@ class TextPairs {
  private:
   Status Take(std::span<const std::string_view> fields, VertexPair& pair) const {
     if (fields.size() != 2 && fields.size() != 3) {
-      return Status::InvalidArgument(
-          fmt::format("{} fields; a pair is two ids, and perhaps a type", fields.size()));
+      return Status::InvalidArgument(fmt::format(
+          "{} fields, but a pair has two ids and optionally an edge type", fields.size()));
     }
     RHIZOME_ASSIGN_OR_RETURN(pair.src, graph_.FindText(fields[0]));
     RHIZOME_ASSIGN_OR_RETURN(pair.dst, graph_.FindText(fields[1]));
@@ -124,7 +124,8 @@ Result<PairInput> OpenPairs(const GraphSnapshot& graph, const std::string& path)
   RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(std::move(stream)));
   const NpyHeader& header = reader->header();
   if (header.dtype != DataType::kInt64 || header.shape.size() != 2 || header.dim() != 2) {
-    return Fail(Status::InvalidArgument(fmt::format("{}: pairs are int64 of shape [m, 2]", path)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("{}: pairs must be int64 of shape [m, 2]", path)));
   }
   const std::uint64_t count = header.rows();
   return PairInput{Shared(std::make_shared<NpyPairs>(graph, std::move(reader))), count};

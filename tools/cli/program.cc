@@ -87,14 +87,13 @@ int WrongUsage(const CLI::App& root, std::span<char* const> arguments,
 /// Throws: CLI::ValidationError.
 void RefuseEmptyValues(std::span<char* const> arguments) {
   const std::string why =
-      "the value is empty; is a variable of the shell unset? To get the default, leave the option "
-      "out";
+      "the value is empty; is a shell variable unset? Omit the option to use its default";
   std::string_view option;  // the preceding option, whose value the argument may be
   bool options_end = false;
   for (const std::string_view argument : arguments) {
     const bool is_option = !options_end && argument.starts_with("--") && argument.size() > 2;
     if (argument.empty() && option.empty())
-      throw CLI::ValidationError("an argument is empty; is a variable of the shell unset?");
+      throw CLI::ValidationError("an argument is empty; is a shell variable unset?");
     if (argument.empty()) throw CLI::ValidationError(std::string(option), why);
     if (is_option && argument.find('=') == argument.size() - 1)
       throw CLI::ValidationError(std::string(argument.substr(0, argument.size() - 1)), why);

@@ -130,7 +130,7 @@ void ProgressPrinter::ShowMemory(std::uint64_t base_bytes, std::uint64_t limit_b
                                          {"memory_bytes", limit_bytes}};
     std::fprintf(out_, "%s\n", line.dump().c_str());
   } else {
-    std::fprintf(out_, "memory: %s beyond the bare process of %s\n",
+    std::fprintf(out_, "memory limit: %s beyond the %s of the process at start\n",
                  HumanBytes(limit_bytes).c_str(), HumanBytes(base_bytes).c_str());
   }
   std::fflush(out_);

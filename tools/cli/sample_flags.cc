@@ -82,34 +82,36 @@ CLI::Option* AddSampleFlags(CLI::App& verb, SampleFlags& flags) {
                 if (IsTyped(given) ? !ParseTyped(given) : !ParseFanouts(given)) {
                   throw CLI::ValidationError(
                       "--fanout", "'" + given +
-                                      "' is not a list such as 10,10 or all,10, nor one by edge "
-                                      "type such as 'likes=5,*=2;likes=all'");
+                                      "' is neither a list such as 10,10 or all,10 nor a list by "
+                                      "edge type such as 'likes=5,*=2;likes=all'");
                 }
                 flags.fanout = given;
               },
-              "Neighbours to draw in each hop; the first number is for the seeds themselves. By "
-              "edge type: TYPE=N,... for each hop, hops separated by ';', * for types not named")
+              "Neighbours to sample in each hop, starting at the seeds; by edge type: TYPE=N,... "
+              "for each hop, hops separated by ';', * for all other types")
           ->type_name("N,N,...|TYPE=N,...;...");
-  verb.add_option("--meta-path", flags.meta_path, "Edge type that each hop walks")
+  verb.add_option("--meta-path", flags.meta_path, "Edge type to follow in each hop")
       ->delimiter(',')
       ->type_name("TYPE,TYPE,...");
   SamplerOptions& options = flags.options;
   AddChoice<Direction>(verb, "--direction", options.direction,
                        {{"in", Direction::kIn}, {"out", Direction::kOut}},
-                       "Walk in-edges, as message passing does, or out-edges");
-  verb.add_flag("--replace", options.replace, "Draw with replacement");
-  verb.add_flag("--weighted", options.weighted, "Draw in proportion to the edges' weights");
-  verb.add_flag("--disjoint", options.disjoint, "Give each seed a subgraph of its own");
+                       "Edges to follow: in-edges, as in message passing, or out-edges");
+  verb.add_flag("--replace", options.replace, "Sample with replacement");
+  verb.add_flag("--weighted", options.weighted, "Sample in proportion to edge weights");
+  verb.add_flag("--disjoint", options.disjoint, "Sample a separate subgraph for each seed");
   AddChoice<Frontier>(verb, "--frontier", options.frontier,
                       {{"once", Frontier::kOnce}, {"again", Frontier::kAgain}},
-                      "Expand each vertex once (as PyG), or again in every hop (as DGL)");
+                      "Expand each vertex once (as in PyG) or in every hop (as in DGL)");
   verb.add_option("--time", flags.time,
-                  "Edge attribute with times: only edges not later than the seed's time; disjoint")
+                  "Edge attribute with times: sample only edges not later than the seed's time; "
+                  "needs --disjoint")
       ->type_name("ATTRIBUTE");
-  AddChoice<TemporalPick>(verb, "--time-pick", options.temporal_pick,
-                          {{"uniform", TemporalPick::kUniform}, {"last", TemporalPick::kLast}},
-                          "With --time: any of the edges that are not too late, or the latest");
-  verb.add_option("--seed", options.seed, "Same seed and store, same subgraphs")
+  AddChoice<TemporalPick>(
+      verb, "--time-pick", options.temporal_pick,
+      {{"uniform", TemporalPick::kUniform}, {"last", TemporalPick::kLast}},
+      "With --time: sample the permitted edges uniformly, or use the latest ones");
+  verb.add_option("--seed", options.seed, "Random seed; equal seeds give equal subgraphs")
       ->type_name("N")
       ->capture_default_str();
   return fanout;

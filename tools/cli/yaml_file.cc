@@ -58,7 +58,7 @@ class YamlReader {
   }
 
   Result<nlohmann::json> Run() {
-    if (!ready_) return Fail(Status::OutOfMemory("libyaml could not start"));
+    if (!ready_) return Fail(Status::OutOfMemory("libyaml could not be initialised"));
     while (true) {
       Event event;
       if (yaml_parser_parse(&parser_, &event.raw) == 0)
@@ -86,7 +86,7 @@ class YamlReader {
       case YAML_DOCUMENT_START_EVENT:
         return ++documents_ > 1 ? Bad(line, "more than one document") : Status::Ok();
       case YAML_ALIAS_EVENT:
-        return Bad(line, "an alias (*name) is not read; write the value out");
+        return Bad(line, "aliases (*name) are not supported; write the value instead");
       case YAML_SCALAR_EVENT:
         return TakeScalar(event);
       case YAML_SEQUENCE_START_EVENT:
@@ -119,7 +119,7 @@ class YamlReader {
     open.key = TextOf(event);
     open.has_key = true;
     if (open.value.contains(open.key))
-      return Bad(event.start_mark.line, fmt::format("the key '{}' stands twice", open.key));
+      return Bad(event.start_mark.line, fmt::format("the key '{}' appears twice", open.key));
     return Status::Ok();
   }
 

@@ -42,8 +42,7 @@ class TextIntegers final : public IntegerReader {
       const auto fields = reader_->fields();
       const auto number = fields.size() == 1 ? ParseCanonicalInteger(fields[0]) : std::nullopt;
       if (!number)
-        return Status::InvalidArgument(
-            fmt::format("{}: one integer is expected", reader_->Place()));
+        return Status::InvalidArgument(fmt::format("{}: expected one integer", reader_->Place()));
       block.push_back(*number);
     }
     return Status::Ok();
@@ -123,8 +122,9 @@ void AddColumn(const std::string& name, std::shared_ptr<const std::vector<T>> va
 }
 
 Status OutOfRange(const Path& path, std::size_t i, std::int64_t number, const IdRange& range) {
-  return Status::InvalidArgument(fmt::format("{}: entry {}: there is no vertex {}; there are {}",
-                                             path.string(), i, number, range.count));
+  return Status::InvalidArgument(
+      fmt::format("{}: entry {}: vertex {} does not exist; the number of vertices is {}",
+                  path.string(), i, number, range.count));
 }
 
 bool InRange(std::int64_t number, const IdRange& range) {
@@ -184,15 +184,14 @@ Status Dataset::SetVertices(std::uint64_t memory_bytes) {
     for (std::size_t j = 0; j < i; ++j)
       if (vertices[j].type == range.type)
         return Status::InvalidArgument(
-            fmt::format("the vertex type '{}' stands twice", range.type));
+            fmt::format("the vertex type '{}' appears twice", range.type));
   }
   options.vertices = vertex_count();
   const std::uint64_t needed = vertex_count() * (kBuildBytesPerVertex + kColumnBytesPerVertex);
   if (memory_bytes > 0 && needed > memory_bytes)
-    return Status::OutOfMemory(
-        fmt::format("{} vertices alone need about {} MiB of memory, but the limit is {} MiB; allow "
-                    "more memory",
-                    vertex_count(), (needed >> 20) + 1, memory_bytes >> 20));
+    return Status::OutOfMemory(fmt::format(
+        "{} vertices alone need about {} MiB of memory, but the limit is {} MiB; raise the limit",
+        vertex_count(), (needed >> 20) + 1, memory_bytes >> 20));
   if (vertices.size() > 1 || !vertices.front().type.empty()) options.vertex_ranges = vertices;
   return Status::Ok();
 }
@@ -268,7 +267,7 @@ Status SplitColumn::Read(FileSystem& fs, const Path& path, const IdRange& range,
       std::uint8_t& value = (*values_)[range.first + static_cast<std::uint64_t>(number)];
       if (value != kNone && value != split)
         return Status::InvalidArgument(fmt::format(
-            "{}: entry {}: vertex {} is in another split already", path.string(), entry, number));
+            "{}: entry {}: vertex {} is already in another split", path.string(), entry, number));
       value = split;
       ++entry;
     }
@@ -298,7 +297,7 @@ Status LabelColumn::Read(FileSystem& fs, const Path& numbers_path, const Path& l
       std::int64_t& value = (*values_)[range.first + static_cast<std::uint64_t>(numbers[i])];
       if (value != -1 && value != labels[i])
         return Status::InvalidArgument(
-            fmt::format("{}: entry {}: vertex {} has another label already", labels_path.string(),
+            fmt::format("{}: entry {}: vertex {} already has another label", labels_path.string(),
                         entry, numbers[i]));
       value = labels[i];
     }
@@ -318,8 +317,8 @@ Result<std::unique_ptr<IntegerReader>> IntegerReader::Open(FileSystem& fs, const
   const NpyHeader& header = reader->header();
   if (header.dim() != 1 || !CanConvert(header.dtype, DataType::kInt64))
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: a list of integers is expected, but this is {} of shape [{}]",
-                    path.string(), DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
+        fmt::format("{}: expected a list of integers, but found {} of shape [{}]", path.string(),
+                    DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
   return std::make_unique<NpyIntegers>(std::move(reader));
 }
 

@@ -35,8 +35,8 @@ std::optional<EdgeTypeParts> SplitEdgeType(const std::string& text) {
 /// Hint for errors about files that this reader does not support: names the Python reader that
 /// does.
 constexpr std::string_view kInPython =
-    "rhizome.graphbolt.Dataset(folder), in Python, makes a store of it and reads torch's files and "
-    "arrays of more dimensions, too";
+    "rhizome.graphbolt.Dataset(folder) in Python can import it: it also reads torch files and "
+    "arrays with more dimensions";
 
 class GraphBoltReader {
  public:
@@ -54,8 +54,8 @@ class GraphBoltReader {
     const nlohmann::json graph = Member(root_, "graph");
     if (!graph.is_object())
       return Fail(Bad("graph", root_.contains("graph_topology")
-                                   ? "is missing: this is what GraphBolt made of a data set; name "
-                                     "the folder above"
+                                   ? "is missing: this is a folder that GraphBolt has "
+                                     "preprocessed; give its parent folder"
                                    : "is missing"));
     RHIZOME_RETURN_IF_ERROR(ReadVertices(graph));
     RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices(memory_bytes_));
@@ -99,13 +99,13 @@ class GraphBoltReader {
     const std::string path = TextOf(item, "path");
     if (path.empty()) return Fail(Bad(entry, "has no path"));
     if (TextOf(item, "format") == "torch")
-      return Fail(Bad(entry, fmt::format("names '{}', a file of torch; {}", path, kInPython)));
+      return Fail(Bad(entry, fmt::format("refers to '{}', a torch file; {}", path, kInPython)));
     if (TextOf(item, "format") != format)
-      return Fail(Bad(entry, fmt::format("has the format '{}', which is not read; {} is",
+      return Fail(Bad(entry, fmt::format("has the unsupported format '{}'; expected {}",
                                          TextOf(item, "format"), format)));
     if (ContentExtension(path) != extension)
-      return Fail(Bad(
-          entry, fmt::format("names '{}'; a name that ends in {} is expected", path, extension)));
+      return Fail(
+          Bad(entry, fmt::format("refers to '{}', but the name must end in {}", path, extension)));
     return folder_ / path;
   }
 
@@ -115,7 +115,7 @@ class GraphBoltReader {
     for (const nlohmann::json& item : nodes) {
       const nlohmann::json count = Member(item, "num");
       if (!count.is_number_integer() || count.get<std::int64_t>() < 0)
-        return Bad("graph.nodes", "has an item without its number of vertices (num)");
+        return Bad("graph.nodes", "has an item without 'num', its number of vertices");
       dataset_.vertices.push_back(
           {TextOf(item, "type"), static_cast<std::uint64_t>(count.get<std::int64_t>())});
     }
@@ -138,7 +138,9 @@ class GraphBoltReader {
       const std::string type = TextOf(item, "type");
       const auto parts = SplitEdgeType(type);
       if (!type.empty() && !parts)
-        return Bad("graph.edges", fmt::format("has the type '{}', not a:relation:b", type));
+        return Bad(
+            "graph.edges",
+            fmt::format("has the type '{}', which does not have the form a:relation:b", type));
       RHIZOME_ASSIGN_OR_RETURN(EdgeFile file, EdgesOf(item));
       RHIZOME_ASSIGN_OR_RETURN(file.src, dataset_.RangeOf(parts ? parts->src : "", file_));
       RHIZOME_ASSIGN_OR_RETURN(file.dst, dataset_.RangeOf(parts ? parts->dst : "", file_));
@@ -170,7 +172,7 @@ class GraphBoltReader {
       const std::string domain = TextOf(item, "domain");
       if (domain != "node" && domain != "edge") {
         dataset_.left_out.push_back(
-            fmt::format("{} '{}': of the domain '{}', not of nodes or edges", entry, name, domain));
+            fmt::format("{} '{}': the domain '{}' is neither node nor edge", entry, name, domain));
         continue;
       }
       RHIZOME_ASSIGN_OR_RETURN(const Path path, FileOf(item, entry, "numpy", ".npy"));
@@ -182,7 +184,7 @@ class GraphBoltReader {
       }
       const auto file = edge_files_.find(TextOf(item, "type"));
       if (file == edge_files_.end())
-        return Bad(entry, fmt::format("'{}' is of the edge type '{}', which is not in graph.edges",
+        return Bad(entry, fmt::format("'{}' has the edge type '{}', which is not in graph.edges",
                                       name, TextOf(item, "type")));
       for (const EdgePart& part : edge_parts_[name])
         if (part.file == file->second) return Bad(entry, fmt::format("has '{}' twice", name));
@@ -217,7 +219,8 @@ class GraphBoltReader {
     for (const nlohmann::json& task : tasks) {
       const std::string name = TextOf(task, "name");
       if (taken) {
-        dataset_.left_out.push_back(fmt::format("task '{}': another one was taken", name));
+        dataset_.left_out.push_back(fmt::format(
+            "task '{}': only the first task whose seeds are vertices is imported", name));
         continue;
       }
       RHIZOME_ASSIGN_OR_RETURN(taken, AddTask(task));
@@ -303,16 +306,19 @@ class GraphBoltReader {
                                       [](const ItemSet& set) { return set.labels.has_value(); });
     SplitColumn split(dataset_.vertex_count());
     std::optional<LabelColumn> label;
-    if (labelled && !classes) dataset_.left_out.emplace_back("labels: they are not one class each");
+    if (labelled && !classes)
+      dataset_.left_out.emplace_back("labels: they are not one class per vertex");
     if (labelled && classes && HasArray("label"))
-      dataset_.left_out.emplace_back("labels of the task: there is a feature 'label'");
+      dataset_.left_out.emplace_back("labels of the task: the data set also has a feature 'label'");
     if (labelled && classes && !HasArray("label")) label.emplace(dataset_.vertex_count());
     for (const ItemSet& set : sets) {
       RHIZOME_RETURN_IF_ERROR(split.Read(fs_, set.seeds, set.range, set.split));
       if (!label || !set.labels) continue;
       RHIZOME_RETURN_IF_ERROR(label->Read(fs_, set.seeds, *set.labels, set.range));
     }
-    if (HasArray("split")) return Bad("feature_data", "has 'split', the name of the sets here");
+    if (HasArray("split"))
+      return Bad("feature_data",
+                 "has a feature 'split', but this name is used for the sets of the task");
     std::move(split).AddTo(dataset_);
     if (label) std::move(*label).AddTo(dataset_);
     return Status::Ok();

@@ -23,7 +23,7 @@ std::string HomesText(const Json& homes) {
 
 std::string HomesQuality(const Json& homes) {
   std::string text =
-      fmt::format("{:.2f} % of edges between homes; largest over the mean: rows {:.3f}",
+      fmt::format("{:.2f} % of edges between homes; largest home relative to the mean: rows {:.3f}",
                   100 * homes["cut_share"].get<double>(), homes["row_balance"].get<double>());
   if (homes["training_vertices"] != 0)
     text += fmt::format(", training vertices {:.3f}", homes["training_balance"].get<double>());

@@ -14,38 +14,39 @@ namespace {
 void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
   IngestOptions& options = flags.options;
   verb.add_option("--edges", flags.edges,
-                  "Edge files: TSV, CSV, or .npy int64 [m, 2]; each plain, .gz or .zst")
+                  "Edge files: TSV, CSV or .npy (int64 [m, 2]); plain, .gz or .zst")
       ->required()
       ->type_name("F...");
-  verb.add_option("--nodes", flags.nodes, "Node file: one line a vertex")->type_name("F");
+  verb.add_option("--nodes", flags.nodes, "Node file with one line per vertex")->type_name("F");
   verb.add_option("--array", flags.arrays,
-                  "An array of rows: .npy, a Zarr v3 folder, or triplets 'row column value' with a "
-                  "dimension")
+                  "Array with one row per vertex: .npy, a Zarr v3 folder, or lines 'row column "
+                  "value' with DIM columns")
       ->allow_extra_args(false)
       ->type_name("NAME=F[:DIM]");
-  verb.add_option(
-          "--edge-array", flags.edge_arrays,
-          "An edge attribute of one or more columns, row i of edge i of all --edges: .npy or "
-          "a Zarr v3 folder; weight: the weights")
+  verb.add_option("--edge-array", flags.edge_arrays,
+                  "Edge attribute: .npy or a Zarr v3 folder with one row per edge, in the order of "
+                  "--edges; NAME weight: edge weights")
       ->allow_extra_args(false)
       ->type_name("NAME=F");
-  AddList(
-      verb, "--columns", options.columns,
-      "Of the edge files: src, dst, type, weight; - skips; others (time) become edge attributes")
+  AddList(verb, "--columns", options.columns,
+          "Columns of the edge files: src, dst, type, weight; - skips a column; others, such as "
+          "time, become edge attributes")
       ->default_str("src,dst");
   AddList(verb, "--node-columns", options.node_columns,
-          "Of the node file: id, label, split, type, name; others become arrays: of numbers, or "
-          "of several splits, a letter (t, v, e, n) for each")
+          "Columns of the node file: id, label, split, type, name; others become arrays: of "
+          "numbers, or of splits, one letter (t, v, e, n) for each")
       ->default_str("id");
-  verb.add_option("--split-column", options.split_column, "Which of several split columns is used")
+  verb.add_option("--split-column", options.split_column,
+                  "Split column to use if there are several")
       ->type_name("NAME");
   verb.add_flag("--header", options.header, "Skip the first line of every text file");
   AddChoice<IdType>(
       verb, "--id-type", options.id_type,
       {{"auto", IdType::kAuto}, {"integer", IdType::kInteger}, {"string", IdType::kString}},
-      "What external ids are; auto: integers if all are");
-  verb.add_flag("--undirected", options.undirected, "Each line is an edge in both directions");
-  verb.add_option("--vertices", options.vertices, "At least N vertices, with ids 0..N-1")
+      "Type of external ids; auto: integer if all ids are integers");
+  verb.add_flag("--undirected", options.undirected,
+                "Treat each line as an edge in both directions");
+  verb.add_option("--vertices", options.vertices, "Minimum number of vertices, with ids 0..N-1")
       ->type_name("N");
   verb.add_option("--max-bad-lines", options.max_bad_lines,
                   "Skip and count up to N malformed lines")
@@ -74,7 +75,7 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
     if (error == std::errc() && rest == end) {
       if (array.dim == 0) {
         return Fail(Status::InvalidArgument(
-            fmt::format("--array '{}': a dimension of 0 makes no array", given)));
+            fmt::format("--array '{}': the dimension must be at least 1", given)));
       }
       file.resize(colon);
     } else {
@@ -118,7 +119,7 @@ void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
                   "'" + given + "' is not one of float32|float16|int64|int32|uint32|uint8");
             }
           },
-          "Convert array files to this; default: as the file")
+          "Convert array files to this type; default: keep the type of the file")
       ->type_name("NAME");
 }
 

@@ -20,7 +20,7 @@
 namespace rhizome {
 
 void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows) {
-  verb.add_option("--chunk-rows", chunk_rows, "Rows of a chunk; 0: chosen")
+  verb.add_option("--chunk-rows", chunk_rows, "Rows per chunk; 0: automatic")
       ->check(CLI::Range(std::uint64_t{0}, kMaxRows))
       ->type_name("N");
 }
@@ -37,10 +37,10 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
             const auto [rest, error] = std::from_chars(given.data(), end, inner_rows);
             if (error != std::errc() || rest != end || inner_rows > kMaxRows)
               throw CLI::ValidationError("--inner-rows",
-                                         "'" + given + "' is no number of rows, nor auto");
+                                         "'" + given + "' is neither a number of rows nor auto");
           },
-          "Make each chunk of layout chunk a shard, of inner chunks of so many rows that are read "
-          "one by one; auto: of 32 to 64 KiB")
+          "With layout chunk: store each chunk as a shard of inner chunks of N rows, which can be "
+          "read separately; auto: inner chunks of 32 to 64 KiB")
       ->type_name("N|auto");
 }
 
@@ -74,7 +74,7 @@ void AddCodecFlag(CLI::App& verb, Codec& codec) {
             }
             codec = *parsed;
           },
-          "Compression of chunks, with a level: zstd:9")
+          "Compression of chunks, optionally with a level, such as zstd:9")
       ->type_name(fmt::format("{}", fmt::join(CodecWords(/*levels=*/false), "|")))
       ->default_str("blosc-lz4:5");
 }
@@ -89,7 +89,7 @@ void AddStoreIdFlag(CLI::App& verb, std::optional<StoreId>& store_id) {
             if (!parsed) throw CLI::ValidationError("--store-id", parsed.error().message());
             store_id = *parsed;
           },
-          "Identity of the store; with it, equal input gives equal bytes")
+          "Id of the store; default: random. With a given id, equal input gives equal bytes")
       ->type_name("32 HEX DIGITS");
 }
 
@@ -101,9 +101,8 @@ void AddPartitioner(CLI::App& verb, PartitionerKind& kind) {
     choices.emplace_back(PartitionerName(each), each);
   AddChoice<PartitionerKind>(
       verb, "--partitioner", kind, std::move(choices),
-      "How edges are divided; refined: ours, within both bounds of balance; "
-      "adadne: the same expansion at the speeds of GLISP's formula as printed, which "
-      "keeps neither here");
+      "How to partition the edges. refined: neighbour expansion within bounds on the balance of "
+      "edges and vertices; adadne: the same with GLISP's expansion speeds, without these bounds");
 }
 
 void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch) {
@@ -111,23 +110,22 @@ void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch) {
                                   {{"auto", IngestOptions::Spill::kAuto},
                                    {"always", IngestOptions::Spill::kAlways},
                                    {"never", IngestOptions::Spill::kNever}},
-                                  "Work through scratch files; auto: what exceeds --memory");
+                                  "Use scratch files; auto: only for what exceeds --memory");
   AddScratch(verb, scratch);
 }
 
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
   PartitionOptions& partition = flags.build.partition;
   flags.partitions_flag =
-      verb.add_option("--partitions", partition.partitions, "Parts that the edges are divided into")
+      verb.add_option("--partitions", partition.partitions, "Number of partitions of the edges")
           ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
           ->type_name("P")
           ->capture_default_str();
   AddPartitioner(verb, partition.kind);
   verb.add_option("--homes", flags.homes,
-                  "Keep a home of each row, one of --partitions, in the array 'home': edgecut, few "
-                  "edges between homes, rows and training vertices even within 1.05; owner, the "
-                  "partition that a look-up begins at; or a file with one for each row of arrays: "
-                  ".npy, Zarr v3, or a number a line")
+                  "Assign each row a home, one of --partitions, for training over ranks. edgecut: "
+                  "balanced homes with few edges between them; owner: the partition where a lookup "
+                  "starts; F: file with one home per row (.npy, Zarr v3 or text)")
       ->type_name("edgecut|owner|F");
   AddChoice<OrderKind>(verb, "--order", flags.build.order,
                        {{"pds", OrderKind::kPds},
@@ -135,27 +133,27 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
                         {"natural", OrderKind::kNatural},
                         {"degree", OrderKind::kDegree},
                         {"random", OrderKind::kRandom}},
-                       "How rows follow one another");
+                       "Order of the rows on disk");
   AddChoice<Direction>(
       verb, "--directions", flags.build.directions,
       {{"both", Direction::kBoth}, {"out", Direction::kOut}, {"in", Direction::kIn}},
-      "Neighbour lists to store");
+      "Directions of the neighbour lists to store");
   AddChoice<TopologyCodec>(
       verb, "--topology-codec", flags.build.topology_codec,
       {{"none", TopologyCodec::kNone}, {"elias-fano", TopologyCodec::kEliasFano}},
-      "Neighbour lists as they are (fastest), or compressed");
-  AddChoice<ArrayLayout>(verb, "--layout", flags.layout,
-                         {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
-                         "Arrays for random rows (training), or compressed for scans");
+      "Compression of neighbour lists; none is fastest");
+  AddChoice<ArrayLayout>(
+      verb, "--layout", flags.layout, {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
+      "Layout of arrays. row: fast random reads, for training; chunk: compressed, for scans");
   AddChunkRowsFlag(verb, flags.chunk_rows);
   AddInnerRowsFlag(verb, flags.inner_rows);
   AddCodecFlag(verb, flags.codec);
   AddSize(verb, "--memory", flags.memory_bytes,
-          fmt::format("Bound on memory, beyond the bare process, at least {}; what exceeds it goes "
-                      "through files",
+          fmt::format("Memory limit of the process beyond its size at start, at least {}; larger "
+                      "data goes through scratch files",
                       HumanBytes(kMinMemoryBytes)));
   AddThreads(verb, partition.threads);
-  verb.add_option("--seed", partition.seed, "Seed of partitioner and order")
+  verb.add_option("--seed", partition.seed, "Random seed of partitioner and order")
       ->type_name("N")
       ->capture_default_str();
   AddStoreIdFlag(verb, flags.store_id);
@@ -171,9 +169,9 @@ std::string DescribeLayoutFlags(const Json& f) {
                   Plural(f["edges"], "edge"), Plural(f["partitions"], "partition"),
                   f["partitioner"].get<std::string>(), f["order"].get<std::string>());
   text += fmt::format(
-      "  replication factor {:.3f}, interior {}\n"
-      "  largest partition over the mean, over the smallest: vertices {:.3f}, {}; edges {:.3f}, "
-      "{}\n",
+      "  replication factor {:.3f}, interior vertices {}\n"
+      "  largest partition relative to the mean, to the smallest: vertices {:.3f}, {}; edges "
+      "{:.3f}, {}\n",
       f["replication_factor"].get<double>(), Percent(f["interior_share"].get<double>()),
       f["vertex_balance"].get<double>(), MaxOverMinText(f["vertex_max_over_min"]),
       f["edge_balance"].get<double>(), MaxOverMinText(f["edge_max_over_min"]));
@@ -183,7 +181,7 @@ std::string DescribeLayoutFlags(const Json& f) {
     text += fmt::format("  {} skipped\n", Plural(f["bad_lines"], "malformed line"));
   }
   if (f["spilled"].get<bool>()) {
-    text += fmt::format("  through {} of scratch files\n", HumanBytes(f["spilled_bytes"]));
+    text += fmt::format("  used {} of scratch files\n", HumanBytes(f["spilled_bytes"]));
   }
   text += fmt::format("  in {}, peak memory {}\n", HumanSeconds(f["seconds"]),
                       HumanBytes(f["peak_memory_bytes"]));
@@ -197,8 +195,7 @@ Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags) {
   if (limit > 0) {
     if (limit < kMinMemoryBytes)
       return Fail(Status::OutOfMemory(fmt::format(
-          "--memory {} is not enough: at least {} are needed, whatever the input; nothing was "
-          "written",
+          "--memory {} is too small: every input needs at least {}; nothing was written",
           HumanBytes(limit), HumanBytes(kMinMemoryBytes))));
     ReturnFreedMemory(128 << 10);
   }

@@ -157,7 +157,7 @@ std::string DescribeSeeds(const Json& fields) {
   }
   std::string text = table.ToString();
   for (const std::string& name : names) {
-    text += fmt::format("{} {} of {} seeds: {} ± {}\n", set, name, seeds.size(),
+    text += fmt::format("{} {} over {} seeds: {} ± {}\n", set, name, seeds.size(),
                         MetricText(name, fields["mean"][name]),
                         MetricText(name, fields["deviation"][name]));
   }

@@ -42,7 +42,7 @@ Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const auto counts, ReadIntegers(fs, path));
   if (counts.size() != 1 || counts[0] < 0)
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: {} graphs; a store is one graph, such as those of ogbn-*", path.string(),
+        fmt::format("{}: {} graphs, but a store holds one; use a data set of ogbn-*", path.string(),
                     counts.size())));
   return static_cast<std::uint64_t>(counts[0]);
 }
@@ -58,8 +58,8 @@ class OgbReader {
     typed_ = Exists(fs_, raw_ / "triplet-type-list.csv.gz");
     if (!typed_ && !Exists(fs_, raw_ / "edge.csv.gz") && Exists(fs_, raw_ / "data.npz"))
       return Fail(Status::InvalidArgument(
-          fmt::format("{}: OGB's binary form (data.npz) is not read; numpy can write its arrays as "
-                      ".npy, which ingest takes",
+          fmt::format("{}: OGB's binary format (data.npz) is not supported; save its arrays as "
+                      ".npy with NumPy and use rhizome ingest",
                       raw_.string())));
     RHIZOME_RETURN_IF_ERROR(ReadVertices());
     RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices(memory_bytes_));
@@ -83,7 +83,7 @@ class OgbReader {
     RHIZOME_ASSIGN_OR_RETURN(const auto lines, ReadTable(fs_, path));
     if (lines.size() != 2 || lines[0].size() != lines[1].size())
       return Status::InvalidArgument(fmt::format(
-          "{}: a line of vertex types and a line of their counts, for one graph, are expected",
+          "{}: expected a line of vertex types and a line of their counts, for one graph",
           path.string()));
     for (std::size_t i = 0; i < lines[0].size(); ++i) {
       const auto count = ParseCanonicalInteger(lines[1][i]);
@@ -105,7 +105,7 @@ class OgbReader {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i].size() != 3)
         return Status::InvalidArgument(
-            fmt::format("{}: source type, relation and end type are expected", path.string()));
+            fmt::format("{}: expected source type, relation and target type", path.string()));
       ++uses[lines[i][1]];
     }
     for (const auto& line : lines) {
@@ -237,7 +237,7 @@ class OgbReader {
   Status AddSplit(const std::string& wanted) {
     RHIZOME_ASSIGN_OR_RETURN(const Path folder, FindSplit(wanted));
     if (folder.empty()) {
-      dataset_.left_out.emplace_back("split: there is none beside raw/");
+      dataset_.left_out.emplace_back("split: there is no folder split/ next to raw/");
       return Status::Ok();
     }
     constexpr std::array<const char*, 3> kFiles = {"train.csv.gz", "valid.csv.gz", "test.csv.gz"};

@@ -55,8 +55,8 @@ std::optional<std::string> BalanceWarning(const PartitionOptions& options, doubl
   if (!bounded || options.partitions == 1 || vertex_balance <= options.max_vertex_balance)
     return std::nullopt;
   return fmt::format(
-      "vertex balance {:.3f} is above {:.3f}: {} edges between {} vertices in {} parts are too few "
-      "to even out, even dealt at random; use fewer parts, or allow more",
+      "vertex balance {:.3f} exceeds {:.3f}: {} edges between {} vertices are too few for {} "
+      "balanced partitions; use fewer partitions",
       vertex_balance, options.max_vertex_balance, edges, vertices, options.partitions);
 }
 

@@ -49,7 +49,7 @@ Status AddEdges(const Synset& synset, VertexId src, const SynsetIndex& index, Ed
     const VertexId dst = index.Find(link);
     if (dst < 0)
       return Status::InvalidArgument(fmt::format(
-          "data.{}:{}: a pointer leads to offset {} of data.{}, where no synset is",
+          "data.{}:{}: a pointer refers to offset {} of data.{}, where there is no synset",
           kWordNetFiles[synset.file], synset.line, link.offset, kWordNetFiles[link.file]));
     targets.emplace_back(link.type, dst);
   }

@@ -57,13 +57,13 @@ Result<WordNetLink> ParseLink(Fields& fields) {
   WordNetLink link;
   const std::string_view symbol = fields.Next();
   const auto type = WordNetPointerType(symbol);
-  if (!type)
-    return Fail(Status::InvalidArgument(fmt::format("the pointer '{}' is not known", symbol)));
+  if (!type) return Fail(Status::InvalidArgument(fmt::format("unknown pointer '{}'", symbol)));
   link.type = *type;
   RHIZOME_ASSIGN_OR_RETURN(link.offset, fields.Number("the pointer's offset"));
   const std::string_view letter = fields.Next();
   const auto file = letter.size() == 1 ? WordNetFileOf(letter[0]) : std::nullopt;
-  if (!file) return Fail(Status::InvalidArgument(fmt::format("'{}' is no part of speech", letter)));
+  if (!file)
+    return Fail(Status::InvalidArgument(fmt::format("'{}' is not a part of speech", letter)));
   link.file = static_cast<std::uint8_t>(*file);
   RHIZOME_RETURN_IF_ERROR(fields.Number("the pointer's words", 16));
   return link;
@@ -86,14 +86,15 @@ Status ForEachLine(FileSystem& fs, const Path& path, const JobControl& control, 
   auto opened = TableReader::Open(fs, path, false);
   if (!opened && opened.error().code() == StatusCode::kNotFound)
     return opened.error().WithContext(
-        "WordNet is not there; install it (Debian: apt-get install wordnet-base)");
+        "WordNet is not installed; install it (Debian: apt-get install wordnet-base), or name its "
+        "folder with --from");
   if (!opened) return opened.error();
   TableReader& reader = **opened;
   for (std::uint64_t lines = 0;; ++lines) {
     RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader.ReadLine());
     if (next == TableReader::Next::kEnd) return Status::Ok();
     if (lines % kLinesPerReport == 0)
-      RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "read WordNet",
+      RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "reading WordNet",
                                               .done = reader.stream().consumed_bytes(),
                                               .total = reader.stream().total_bytes(),
                                               .detail = {}}));
@@ -110,7 +111,7 @@ Status ReadData(FileSystem& fs, const Path& folder, std::uint8_t file, const Job
     RHIZOME_ASSIGN_OR_RETURN(Synset synset, ParseSynset(line, file));
     synset.line = number;
     if (!by_offset.emplace(synset.offset, synsets.size()).second)
-      return Status::InvalidArgument(fmt::format("the offset {} stands twice", synset.offset));
+      return Status::InvalidArgument(fmt::format("the offset {} appears twice", synset.offset));
     synsets.push_back(std::move(synset));
     return Status::Ok();
   };
@@ -127,7 +128,8 @@ Status TakeIndexLine(std::string_view line, const OffsetMap& by_offset,
   RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t senses, fields.Number("the number of senses"));
   RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t symbols, fields.Number("the number of pointers"));
   for (std::uint32_t i = 0; i < symbols; ++i)
-    if (fields.Next().empty()) return Status::InvalidArgument("the line ends among the pointers");
+    if (fields.Next().empty())
+      return Status::InvalidArgument("the line ends before its last pointer");
   fields.Next();
   fields.Next();
   for (std::uint32_t sense = 1; sense <= senses; ++sense) {
@@ -156,11 +158,12 @@ Result<Synset> ParseSynset(std::string_view line, std::uint8_t file) {
   RHIZOME_ASSIGN_OR_RETURN(synset.offset, fields.Number("the offset"));
   RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t label, fields.Number("the lexicographer file"));
   if (label >= kLabels)
-    return Fail(Status::InvalidArgument(fmt::format("lexicographer file {} is not known", label)));
+    return Fail(Status::InvalidArgument(fmt::format("unknown lexicographer file {}", label)));
   synset.label = static_cast<std::uint8_t>(label);
   const std::string_view letter = fields.Next();
   if (letter.size() != 1 || WordNetFileOf(letter[0]) != std::optional<std::size_t>(file))
-    return Fail(Status::InvalidArgument(fmt::format("type '{}' is not of this file", letter)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("type '{}' does not belong in this file", letter)));
   synset.letter = letter[0];
   RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t words, fields.Number("the number of words", 16));
   for (std::uint32_t i = 0; i < words; ++i) {
@@ -193,7 +196,7 @@ Result<std::vector<Synset>> ReadSynsets(FileSystem& fs, const Path& folder,
         }));
     for (std::size_t i = first; i < synsets.size(); ++i) {
       if (synsets[i].sense != 0) continue;
-      return Fail(Status::InvalidArgument(fmt::format("{}: '{}' of data.{}:{} is not in it",
+      return Fail(Status::InvalidArgument(fmt::format("{}: '{}' of data.{}:{} is missing",
                                                       index.string(), synsets[i].word,
                                                       kWordNetFiles[file], synsets[i].line)));
     }

@@ -109,11 +109,11 @@ Status MpiCarrier::AwaitStart(std::unique_lock<std::mutex>& lock) {
     changed_.wait_for(lock, limit / kLooksAtStart, [&] { return state_ != State::kStarting; });
   if (state_ != State::kStarting) return Status::Ok();
   state_ = State::kAborting;
-  return Status::IoError(fmt::format(
-      "MPI has not started in {:g} s: {} waits for all ranks of the job, and one of them is "
-      "stopped, has ended or cannot be reached. Look for it on the hosts of the job, and start the "
-      "job again; where ranks take longer to start, give a longer --peer-timeout",
-      std::chrono::duration<double>(limit).count(), starting_));
+  return Status::IoError(
+      fmt::format("MPI did not start within {:g} s: {} waits for all ranks of the job, and one of "
+                  "them is stopped, has exited or cannot be reached. Check the hosts of the job, "
+                  "and start it again; if ranks need longer to start, raise --peer-timeout",
+                  std::chrono::duration<double>(limit).count(), starting_));
 }
 
 Status MpiCarrier::Begin(MessageTransport& transport) {
@@ -201,8 +201,8 @@ Status MpiCarrier::Start(Opened& opened) {
   if (provided < MPI_THREAD_SERIALIZED) {
     MPI_Finalize();
     return Status::Unsupported(
-        fmt::format("{} does not grant MPI_THREAD_SERIALIZED, which ranks need: build it with "
-                    "threads, or take another",
+        fmt::format("{} does not support MPI_THREAD_SERIALIZED, which ranks need: build it with "
+                    "thread support, or use another MPI",
                     opened.facts.library));
   }
   opened.facts.thread_level = provided == MPI_THREAD_MULTIPLE ? "multiple" : "serialized";
@@ -214,8 +214,8 @@ Status MpiCarrier::Start(Opened& opened) {
 
   MPI_Request request = MPI_REQUEST_NULL;
   if (const int error = MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request); error != MPI_SUCCESS)
-    return MpiFailed("making a communicator", error);
-  RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "making a communicator"));
+    return MpiFailed("creating a communicator", error);
+  RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "creating a communicator"));
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   int rank = 0, ranks = 0;
   MPI_Comm_rank(comm_, &rank);
@@ -231,8 +231,8 @@ Status MpiCarrier::Start(Opened& opened) {
           MPI_Iallgather(own.data(), static_cast<int>(kHostBytes), MPI_CHAR, all.data(),
                          static_cast<int>(kHostBytes), MPI_CHAR, comm_, &request);
       error != MPI_SUCCESS)
-    return MpiFailed("asking all ranks for their hosts", error);
-  RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "asking all ranks for their hosts"));
+    return MpiFailed("collecting the hosts of all ranks", error);
+  RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "collecting the hosts of all ranks"));
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r)
     opened.hosts.emplace_back(all.data() + r * kHostBytes);
   sends_.resize(opened.hosts.size());
@@ -301,10 +301,10 @@ void MpiCarrier::Watch() {
   lock.unlock();
   const double seconds =
       std::chrono::duration<double>(peer_timeout_).count() * kLooksUntilStuck / kLooksToPeerTimeout;
-  transport_->Die(Status::IoError(
-      fmt::format("MPI has not come back from a call for {:g} s, as it may not when "
-                  "a rank is lost; silent for longest: {}",
-                  seconds, transport_->LeastHeard())));
+  transport_->Die(
+      Status::IoError(fmt::format("a call of MPI has not returned for {:g} s, which may mean that "
+                                  "a rank was lost; silent for the longest time: {}",
+                                  seconds, transport_->LeastHeard())));
 }
 
 /// Sends the remaining messages; then finalises MPI if all ranks end in order.
@@ -398,7 +398,7 @@ bool MpiCarrier::Probe() {
     MPI_Status status = {};
     if (const int error = MPI_Iprobe(MPI_ANY_SOURCE, kMessageTag, comm_, &found, &status);
         error != MPI_SUCCESS) {
-      transport_->FailJob(MpiFailed("looking for messages", error));
+      transport_->FailJob(MpiFailed("checking for messages", error));
       return n > 0;
     }
     if (found == 0) return n > 0;

@@ -67,7 +67,7 @@ class MpiDoor final : public MpiEntry {
   Result<std::unique_ptr<Transport>> Open(std::chrono::nanoseconds peer_timeout) const override {
     return Guarded([&]() -> Result<std::unique_ptr<Transport>> {
       if (g_mpi_opened.exchange(true))
-        return Fail(Status::InvalidArgument("MPI can be started once in a process"));
+        return Fail(Status::InvalidArgument("MPI can be started only once in a process"));
       auto carrier = std::make_shared<MpiCarrier>(peer_timeout);
       const auto opened = MpiCarrier::Open(carrier);
       if (!opened) {

@@ -211,7 +211,7 @@ Status CheckPredictionFiles(const PredictionFiles& files) {
   const std::string form = files.rows.extension();
   if (form == ".npy" || form == ".csv" || form == ".tsv") return Status::Ok();
   return Status::InvalidArgument(fmt::format(
-      "--out {}: the name of predictions must end in .csv, .tsv or .npy", files.rows.string()));
+      "--out {}: a file of predictions must end in .csv, .tsv or .npy", files.rows.string()));
 }
 
 // Writes either an array of rows and a file of ids, which are committed together, or a text table.

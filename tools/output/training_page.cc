@@ -55,21 +55,22 @@ MeasuredSet Measured(const TaskMetrics& metrics) {
 std::string DescribeResult(const TrainReport& report, const TrainingPageFacts& facts) {
   std::string page;
   if (!facts.stopped.empty()) {
-    page += Paragraph("This training ended before its end: " + facts.stopped +
-                          ". The page has the epochs that were complete.",
+    page += Paragraph("This training stopped before its end: " + facts.stopped +
+                          ". This page shows the completed epochs.",
                       "stopped");
   }
   std::string text = fmt::format(
-      "Task {}, network {}, store {}. Of seed {} epoch {} of {} was kept, by {} of the "
+      "Task {}, model {}, store {}. Of seed {}, epoch {} of {} was kept, chosen by {} on the "
       "validation set",
       TaskName(report.task), report.network.kind, facts.store, report.best_seed, report.best_epoch,
       report.epochs.size(), MetricName(report.monitor));
-  text += report.stopped_early ? "; then none was better for so long that training ended." : ".";
+  text +=
+      report.stopped_early ? "; training ended early, because later epochs were not better." : ".";
   page += Paragraph(text);
-  if (!report.model.empty()) page += Paragraph("Its weights are in " + report.model + ".");
+  if (!report.model.empty()) page += Paragraph("The weights are in " + report.model + ".");
   const TaskMetrics& metrics = report.metrics;
   if (Measured(metrics).metrics == nullptr)
-    return page + Paragraph("The kept weights were not measured with all neighbours.", "soft");
+    return page + Paragraph("The kept weights were not evaluated with all neighbours.", "soft");
   HtmlTable table({1, 2, 3});
   table.Head({"with all neighbours", "train", "validation", "test"});
   for (const Metric metric : MetricsOf(report.task)) {
@@ -80,8 +81,8 @@ std::string DescribeResult(const TrainReport& report, const TrainingPageFacts& f
   }
   page += table.ToString("metrics");
   if (report.majority_accuracy)
-    page += Paragraph("Always answering the training set's commonest class: " +
-                          Percent(*report.majority_accuracy) + " of the test set.",
+    page += Paragraph("Accuracy of always predicting the most common class of the training set: " +
+                          Percent(*report.majority_accuracy) + " on the test set.",
                       "soft");
   return page;
 }
@@ -96,13 +97,13 @@ std::string DescribeCurves(const TrainReport& report) {
   std::string page = Heading("Curves");
   page += DrawAll(LearningCharts(report));
   std::string text =
-      "Figures of the training set are those of its minibatches while they were learnt, with "
-      "dropout; those of the validation set are measured after each epoch. The dotted line is the "
-      "epoch that was kept.";
+      "Metrics of the training set are measured on its minibatches during training, with dropout; "
+      "metrics of the validation set after each epoch. The dotted line marks the epoch that was "
+      "kept.";
   if (report.seeds.size() > 1) text += " Thin lines are the other seeds.";
   if (report.epochs.size() > kMaxChartPoints)
     text +=
-        fmt::format(" Of {} epochs at most {} are drawn.", report.epochs.size(), kMaxChartPoints);
+        fmt::format(" Of {} epochs, at most {} are drawn.", report.epochs.size(), kMaxChartPoints);
   return page + Paragraph(text, "soft");
 }
 
@@ -111,7 +112,7 @@ std::string ConfusionTable(const SplitMetrics& metrics) {
   std::vector<std::size_t> right(classes + 1);
   for (std::size_t c = 0; c <= classes; ++c) right[c] = c;
   HtmlTable table(right);
-  std::vector<std::string> head = {"class / answer"};
+  std::vector<std::string> head = {"class / prediction"};
   for (std::size_t c = 0; c < classes; ++c) head.push_back(std::to_string(c));
   table.Head(head);
   for (std::size_t r = 0; r < classes; ++r) {
@@ -138,7 +139,7 @@ std::string DescribeConfusion(const SplitMetrics& metrics) {
     return Paragraph(fmt::format("{} classes are too many for a confusion matrix.", classes),
                      "soft");
   }
-  std::string page = Paragraph("Rows are classes, columns what the network says.", "soft");
+  std::string page = Paragraph("Rows are true classes, columns are predicted classes.", "soft");
   if (classes <= kMaxTableClasses) return page + ConfusionTable(metrics);
   return page + "<figure>" +
          DrawHeatMap({.rows = classes,
@@ -146,7 +147,7 @@ std::string DescribeConfusion(const SplitMetrics& metrics) {
                       .counts = metrics.confusion,
                       .title = "confusion",
                       .row_title = "class",
-                      .column_title = "answer",
+                      .column_title = "prediction",
                       .first_label = "0",
                       .last_label = std::to_string(classes - 1)}) +
          "</figure>\n";
@@ -155,7 +156,7 @@ std::string DescribeConfusion(const SplitMetrics& metrics) {
 std::string ClassTable(Task task, const SplitMetrics& metrics) {
   HtmlTable table({0, 1, 2, 3, 4, 5});
   table.Head({task == Task::kMultilabel ? "label" : "class", "precision", "recall", "F1", "support",
-              "answered"});
+              "predicted"});
   for (std::size_t c = 0; c < metrics.classes.size(); ++c) {
     const ClassFigures& figures = metrics.classes[c];
     table.Add({std::to_string(c), Share(figures.precision()), Share(figures.recall()),
@@ -178,18 +179,17 @@ std::string DescribeColumns(const SplitMetrics& metrics) {
     page += DrawHeatMap({.rows = Agreement::kBins,
                          .columns = Agreement::kBins,
                          .counts = agreement.counts,
-                         .title = fmt::format("column {}: target and answer", c),
+                         .title = fmt::format("column {}: target and prediction", c),
                          .row_title = "target",
-                         .column_title = "answer",
+                         .column_title = "prediction",
                          .first_label = fmt::format("{:.4g}", agreement.low),
                          .last_label = fmt::format("{:.4g}", agreement.high),
                          .upwards = true});
   }
-  page +=
-      "</div>\n" + Paragraph(
-                       "Each row is the distribution of the answers for targets of one size; right "
-                       "answers lie on the rising diagonal.",
-                       "soft");
+  page += "</div>\n" + Paragraph(
+                           "Each row is the distribution of the predictions for targets in one "
+                           "interval; correct predictions are on the rising diagonal.",
+                           "soft");
   if (metrics.columns.size() > metrics.agreements.size())
     page += Paragraph(fmt::format("The first {} of {} columns are drawn.",
                                   metrics.agreements.size(), metrics.columns.size()),
@@ -204,10 +204,11 @@ std::string DescribeDetails(const TrainReport& report) {
   std::string page =
       Heading(fmt::format("The {}, by {}", set.name, regression ? "column" : "class"));
   if (set.metrics->classes.empty() && set.metrics->columns.empty()) {
-    return page + Paragraph(set.metrics->values.front().reason.empty()
-                                ? "There is no class to tell of."
-                                : "Nothing can be counted: " + set.metrics->values.front().reason,
-                            "soft");
+    return page +
+           Paragraph(set.metrics->values.front().reason.empty()
+                         ? "There are no classes to report."
+                         : "No metric can be computed: " + set.metrics->values.front().reason,
+                     "soft");
   }
   if (regression) return page + DescribeColumns(*set.metrics);
   return page + DescribeConfusion(*set.metrics) + ClassTable(report.task, *set.metrics);
@@ -280,13 +281,13 @@ std::string DescribeCosts(const TrainReport& report) {
   page += DrawAll(CostCharts(report));
   HtmlTable table({1});
   table.Add({"peak memory of the process", HumanBytes(report.peak_memory_bytes)});
-  table.Add({"of it before the job", HumanBytes(report.base_memory_bytes)});
+  table.Add({"memory of the process before the job", HumanBytes(report.base_memory_bytes)});
   table.Add({"graph and labels", HumanBytes(report.memory.held)});
   table.Add({"minibatches in flight", HumanBytes(report.memory.working)});
-  table.Add({fmt::format("schedules of superbatches of {} minibatches", report.superbatch),
+  table.Add({fmt::format("schedules (superbatches of {} minibatches)", report.superbatch),
              HumanBytes(report.memory.schedules)});
-  table.Add({"pool of rows", HumanBytes(report.memory.cache)});
-  table.Add({"cache of lists", HumanBytes(report.memory.neighbor_cache)});
+  table.Add({"row cache", HumanBytes(report.memory.cache)});
+  table.Add({"neighbour list cache", HumanBytes(report.memory.neighbor_cache)});
   std::uint64_t bytes = 0, rows = 0, read = 0;
   for (const EpochReport& epoch : report.epochs) {
     bytes += epoch.bytes_read;
@@ -295,7 +296,7 @@ std::string DescribeCosts(const TrainReport& report) {
   }
   table.Add({"read from disk in all epochs", HumanBytes(bytes)});
   table.Add({"rows read in all epochs", WithCommas(read)});
-  table.Add({"rows wanted in all epochs", WithCommas(rows)});
+  table.Add({"rows requested in all epochs", WithCommas(rows)});
   return page + table.ToString("memory");
 }
 
@@ -307,8 +308,8 @@ std::string DescribeOptions(const TrainingPageFacts& facts) {
 }
 
 std::string DescribeIgnored(const TrainReport& report) {
-  std::string page = Heading("What of the store was not used");
-  page += report.ignored.empty() ? Paragraph("Nothing was ignored.") : List(report.ignored);
+  std::string page = Heading("Parts of the store that were not used");
+  page += report.ignored.empty() ? Paragraph("None.") : List(report.ignored);
   if (report.warnings.empty()) return page;
   return page + Heading("Warnings") + List(report.warnings);
 }

@@ -64,24 +64,26 @@ std::optional<ChangeMark> ParseMark(const Json& json) {
 // then.
 Status ChangeMarks::CheckContinues(const LeaderState& state) const {
   constexpr std::string_view kAnew =
-      "the leader is a copy that has diverged, or was restored from a backup and written to since: "
-      "make this store anew from the leader";
+      "the leader has diverged: it is another copy, or was restored from a backup and then written "
+      "to; create this store again from the leader";
   if (known_ && known_->store == state.store) {
     if (*known_ == state) return Status::Ok();
-    const std::string what = fmt::format(
-        "the changes continue {}, and the store has those up to {}", Words(state), Words(*known_));
+    const std::string what =
+        fmt::format("the changes start after {}, but this store has the changes up to {}",
+                    Words(state), Words(*known_));
     return Status::InvalidArgument(
         known_->commit == state.commit
             ? fmt::format("{}: {}", what, kAnew)
-            : fmt::format("{}: write them with rhizome changes --after {}", what, known_->commit));
+            : fmt::format("{}: export them again with rhizome changes --after {}", what,
+                          known_->commit));
   }
   const Store& store = graph_.store();
   if (store.id() != state.store) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const HistoryState own, store.StateAt(state.commit));
   if (!own.known() || own.commits == state.commits) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("the changes continue {}, and this copy of the store has the hash {} there: {}",
-                  Words(state), StoreId{own.commits}.ToString(), kAnew));
+  return Status::InvalidArgument(fmt::format(
+      "the changes start after {}, but this copy of the store has the hash {} at that commit: {}",
+      Words(state), StoreId{own.commits}.ToString(), kAnew));
 }
 
 Status ChangeMarks::Take(const ChangeMark& mark) {
@@ -93,7 +95,7 @@ Status ChangeMarks::Take(const ChangeMark& mark) {
   if (!mark.reaches) return Status::Ok();
   if (!open_ || open_->store != mark.reaches->store) {
     return Status::InvalidArgument(
-        fmt::format("the changes up to {} lack their first line", Words(*mark.reaches)));
+        fmt::format("the first line of the changes up to {} is missing", Words(*mark.reaches)));
   }
   open_.reset();
   known_ = reached_ = mark.reaches;
@@ -102,10 +104,10 @@ Status ChangeMarks::Take(const ChangeMark& mark) {
 
 Status ChangeMarks::Finish() const {
   if (!open_) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "the changes after {} end without their last line: the file was cut off, or lines are "
-      "missing; write it again",
-      Words(*open_)));
+  return Status::InvalidArgument(
+      fmt::format("the last line of the changes after {} is missing: the file was cut off, or "
+                  "lines were removed; export it again",
+                  Words(*open_)));
 }
 
 }  // namespace rhizome

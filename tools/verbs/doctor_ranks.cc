@@ -34,7 +34,7 @@ Result<double> EchoSeconds(Transport& transport, std::uint32_t peer,
   RHIZOME_RETURN_IF_ERROR(transport.Wait(ticket));
   const double seconds = watch.seconds();
   if (!std::equal(bytes.begin(), bytes.end(), reply.begin()))
-    return Fail(Status::Corruption(fmt::format("rank {} ({}) echoed other bytes than were sent",
+    return Fail(Status::Corruption(fmt::format("rank {} ({}) echoed different bytes than were sent",
                                                peer, transport.HostOf(peer))));
   return seconds;
 }
@@ -123,7 +123,7 @@ Result<Json> GatherReports(Transport& transport, const Json& own) {
   for (const auto& bytes : all) {
     const auto* const begin = reinterpret_cast<const char*>(bytes.data());
     Json theirs = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
-    if (!theirs.is_object()) return Fail(Status::Corruption("a rank's report cannot be read"));
+    if (!theirs.is_object()) return Fail(Status::Corruption("the report of a rank is malformed"));
     for (Json& pair : theirs["pairs"]) found["pairs"].push_back(std::move(pair));
     theirs.erase("pairs");
     found["ranks"].push_back(std::move(theirs));
@@ -149,7 +149,7 @@ std::string DescribeRanks(const Json& f) {
   } else {
     text += "ranks are threads of this process\n";
   }
-  text += fmt::format("a rank counts as lost when it is silent for {:g} s\n\n",
+  text += fmt::format("a rank is considered lost after {:g} s without a message\n\n",
                       f["peer_timeout_seconds"].get<double>());
   TextTable ranks;
   ranks.Add({"rank", "host", "process"});
@@ -158,8 +158,8 @@ std::string DescribeRanks(const Json& f) {
   text += ranks.ToString() + "\n";
   TextTable pairs;
   const bool rows = !f["pairs"].empty() && f["pairs"][0].contains("rows");
-  std::vector<std::string> head = {"ranks", "there and back", "of 20 one takes", "bytes a second"};
-  if (rows) head.insert(head.end(), {"rows a second", "plain", "processor a row"});
+  std::vector<std::string> head = {"ranks", "round trip", "95th percentile", "bandwidth"};
+  if (rows) head.insert(head.end(), {"rows/s", "rows/s, unverified", "CPU per row"});
   pairs.Add(std::move(head));
   for (const Json& pair : f["pairs"]) {
     std::vector<std::string> line = {
@@ -226,12 +226,12 @@ Result<Answer> ExamineProcesses(const DoctorRankFlags& flags, Session& session) 
 Result<Answer> ExamineRanks(const DoctorRankFlags& flags, Session& session) {
   if (flags.ranks.local > 0 && LaunchedAsRank())
     return Fail(Status::InvalidArgument(
-        "this process is already one of several ranks: leave the number after --ranks out"));
+        "this process is already one of several ranks: omit the number after --ranks"));
   if (flags.ranks.local > 0) return ExamineThreads(flags, session);
   if (!LaunchedAsRank())
     return Fail(Status::InvalidArgument(
-        "no launcher has started this process as one of several: 'mpirun -n 4 rhizome doctor "
-        "--ranks' does, and 'rhizome doctor --ranks 4' looks at ranks that are threads"));
+        "no launcher started this process as one of several: use 'mpirun -n 4 rhizome doctor "
+        "--ranks', or 'rhizome doctor --ranks 4' for ranks that are threads"));
   return ExamineProcesses(flags, session);
 }
 

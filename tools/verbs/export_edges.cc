@@ -27,7 +27,7 @@ Result<std::uint32_t> PartitionOf(const GraphSnapshot& graph, const ArrayEntry& 
       std::from_chars(digits.data(), digits.data() + digits.size(), partition);
   if (error == std::errc() && partition < graph.partition_count()) return partition;
   return Fail(Status::InvalidArgument(
-      fmt::format("'{}' is an array of '{}', which is no partition", entry.name, dimension)));
+      fmt::format("'{}' is an array of '{}', which is not a partition", entry.name, dimension)));
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntr
   RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t partition, PartitionOf(graph, entry));
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t edges, CountEdgesById(graph, partition));
   if (edges != entry.rows)
-    return Fail(Status::Corruption(
-        fmt::format("array '{}' has {} rows for {} edges", entry.name, entry.rows, edges)));
+    return Fail(Status::Corruption(fmt::format(
+        "array '{}' has {} rows, but the partition has {} edges", entry.name, entry.rows, edges)));
   const TableForm form = TableFormOf(path);
   const std::vector<std::string> types = graph.edge_types();
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));

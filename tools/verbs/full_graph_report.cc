@@ -96,11 +96,11 @@ std::string DescribeFullGraphPlan(const Json& f) {
   TextTable table({1, 2, 3, 4, 5, 7, 8});
   std::vector<std::string> head = {"pass",   "in memory", "features", "reads",
                                    "writes", "blocks",    "sums"};
-  if (times) head.insert(head.end(), {"computes", "moves"});
+  if (times) head.insert(head.end(), {"compute", "transfer"});
   table.Add(head);
   std::size_t number = 0;
   for (const Json& pass : f["plan"]) {
-    const std::string measures = pass["measures"].get<bool>() ? "measure: " : "";
+    const std::string measures = pass["measures"].get<bool>() ? "evaluation: " : "";
     std::vector<std::string> row = {measures + pass["pass"].get<std::string>(),
                                     HumanBytes(Sum(pass["resident"])),
                                     HumanBytes(pass["feature_bytes"]),
@@ -120,30 +120,32 @@ std::string DescribeFullGraphPlan(const Json& f) {
   std::string text =
       table.ToString() +
       fmt::format(
-          "{} of arrays in chunks of {} rows; an epoch moves {} and reads {} of features, takes {} "
-          "of memory and {} of disk at most\n",
+          "{} of arrays in chunks of {} rows; an epoch transfers {} to and from disk, and reads {} "
+          "of features; it needs at most {} of memory and {} of disk space\n",
           HumanBytes(bytes), WithCommas(f["chunk_rows"]), HumanBytes(f["planned_bytes"]),
           HumanBytes(f["planned_feature_bytes"]), HumanBytes(f["plan_memory_bytes"]),
           HumanBytes(f["plan_disk_bytes"]));
   if (times) {
-    text += fmt::format("an epoch takes roughly {}", HumanSeconds(f["plan_seconds"]));
+    text += fmt::format("an epoch takes about {}", HumanSeconds(f["plan_seconds"]));
     const auto rate = [&](const char* name) {
       return HumanBytes(static_cast<std::uint64_t>(f[name].get<double>()));
     };
     if (f["disk_read_rate"].get<double>() > 0) {
-      text += fmt::format(", on a disk that reads {} and writes {} a second",
-                          rate("disk_read_rate"), rate("disk_write_rate"));
+      text += fmt::format(", on a disk that reads {}/s and writes {}/s", rate("disk_read_rate"),
+                          rate("disk_write_rate"));
     } else if (f.contains("disk_problem")) {
-      text += fmt::format("; moving is left out, as the disk could not be tried: {}",
-                          f["disk_problem"].get<std::string>());
+      text += fmt::format(
+          "; without transfers, because the speed of the disk could not be measured: {}",
+          f["disk_problem"].get<std::string>());
     }
     text += "\n";
   }
   if (f["planned_bytes"].get<std::uint64_t>() == 0) return text;
-  text +=
-      fmt::format("by {}, {} to measure; with the features no rule moves less than {}; others move",
-                  f["spill"].get<std::string>(), f["measure_spill"].get<std::string>(),
-                  HumanBytes(f["lower_bound_bytes"]));
+  text += fmt::format(
+      "spill policy {}, for evaluation {}; lower bound with the features {}; other policies "
+      "transfer",
+      f["spill"].get<std::string>(), f["measure_spill"].get<std::string>(),
+      HumanBytes(f["lower_bound_bytes"]));
   const char* before = " ";
   for (const auto& [name, moved] : f["policies"].items()) {
     text += fmt::format("{}{} ({})", std::exchange(before, ", "), HumanBytes(moved), name);

@@ -42,8 +42,9 @@ void PrintHelp(const CLI::App& root, const HelpFlags& flags) {
 
 void AddHelpVerb(CLI::App& root) {
   auto flags = std::make_shared<HelpFlags>();
-  CLI::App* verb = root.add_subcommand("help", "Show this list, the help of a verb, or settings");
-  verb->add_option("VERB", flags->topic, "The verb to explain, such as plan train; or settings");
+  CLI::App* verb =
+      root.add_subcommand("help", "Show the list of verbs, the help of a verb, or the settings");
+  verb->add_option("VERB", flags->topic, "Verb to describe, such as plan train; or settings");
   verb->add_flag("--all", flags->all, "Show all options");
   verb->add_flag("--man", flags->man, "Print a manual page (roff): rhizome help --man | man -l -");
   verb->footer("Example: rhizome help ingest");
@@ -89,10 +90,10 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddSimilarVerb(root, session);
   AddScoreVerb(root, session);
   AddExportVerb(root, session);
-  root.add_subcommand("bench", "Measure this machine against the physical limit")
+  root.add_subcommand("bench", "Run a benchmark")
       ->footer(
-          "Example: rhizome bench pool --help\n`rhizome bench --help` lists the benches, which are "
-          "in rhizome-bench.");
+          "Example: rhizome bench pool --help\n"
+          "`rhizome bench --help` lists the benchmarks; they are in the program rhizome-bench.");
   AddHelpVerb(root);
   AddCompletionVerb(root);
 }

@@ -81,8 +81,8 @@ double ShareOf(std::uint64_t part, std::uint64_t whole) {
 std::string DescribeOne(const Json& plan) {
   const Json& shares = plan["shares"];
   TextTable table({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
-  table.Add({"rank", "rows", "seeds", "rows wanted", "remote", "from disk", "from ranks",
-             "requests", "in", "memory"});
+  table.Add({"rank", "rows", "seeds", "rows requested", "remote", "from disk", "from ranks",
+             "requests", "bytes in", "memory"});
   for (const Json& one : shares) {
     const auto wanted = one["rows_requested"].get<std::uint64_t>();
     table.Add({std::to_string(one["rank"].get<int>()), WithCommas(one["rows"]),
@@ -95,12 +95,12 @@ std::string DescribeOne(const Json& plan) {
   std::string text = fmt::format("\n{} ranks\n", plan["ranks"].get<int>()) + table.ToString();
   const Json& imbalance = plan["imbalance"];
   text += fmt::format(
-      "remote rows: {} wanted, {} fetched; largest rank over the mean: edges {:.2f}, rows wanted "
-      "{:.2f}, remote rows {:.2f}, bytes in {:.2f}\n",
+      "remote rows: {} requested, {} fetched; largest rank relative to the mean: edges {:.2f}, "
+      "rows requested {:.2f}, remote rows {:.2f}, bytes in {:.2f}\n",
       WithCommas(plan["remote_rows_requested"]), WithCommas(plan["remote_rows_fetched"]),
       imbalance["edges"].get<double>(), imbalance["rows_requested"].get<double>(),
       imbalance["remote_rows_fetched"].get<double>(), imbalance["bytes_in"].get<double>());
-  return text + fmt::format("modelled: {:.3g} s\n", plan["seconds"].get<double>());
+  return text + fmt::format("estimated time: {:.3g} s\n", plan["seconds"].get<double>());
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ std::optional<LinkModel> ParseLink(const std::string& text) {
 Result<LinkModel> LinkOf(const std::string& flag) {
   if (const std::optional<LinkModel> link = ParseLink(flag)) return *link;
   return Fail(Status::InvalidArgument(fmt::format(
-      "--link '{}': write bits a second, and how long a byte is on its way, as 10G,50us", flag)));
+      "--link '{}': expected bits per second, optionally with a latency, such as 10G,50us", flag)));
 }
 
 Json RankCountsJson(std::size_t rank, const RankCounts& one) {
@@ -195,27 +195,27 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
 std::string DescribeRankPlan(const Json& f) {
   const std::string by = f["homes_by"];
   std::string text = fmt::format(
-      "a plan: {} epochs of {} steps over {} training vertices, and {} to measure; {} {}, of each "
-      "{} seeds a step on average\n",
+      "plan: {} epochs of {} steps over {} training vertices, and {}; {} {}, "
+      "with {} seeds each per step on average\n",
       f["epochs"].get<std::uint32_t>(), f["steps"].get<std::uint64_t>(),
-      WithCommas(f["training_vertices"]), f["valid_steps"].get<std::uint64_t>(),
+      WithCommas(f["training_vertices"]), Plural(f["valid_steps"], "evaluation step"),
       f["homes"].get<std::uint32_t>(),
-      by == "partitions" ? "partitions in place of homes (ingest --homes edgecut has far fewer "
-                           "remote rows)"
-                         : "homes by " + by,
+      by == "partitions"
+          ? "partitions instead of homes (ingest --homes edgecut has far fewer remote rows)"
+          : "homes by " + by,
       f["batch_size"].get<std::uint64_t>());
   for (const Json& plan : f["plans"]) text += DescribeOne(plan);
   const Json& model = f["model"];
-  return text +
-         fmt::format(
-             "\nrows, requests and bytes are counted, by a replay in superbatches of {} "
-             "steps, with prior {} and prefetch {}; seconds are modelled: a link of {:.3g} Gbit/s "
-             "and {:.3g} us, a disk of {:.3g} us a read, owners reading what they serve from "
-             "disk\n",
-             f["superbatch"].get<std::uint32_t>(), f["prior"].get<std::string>(),
-             f["prefetch"].get<std::string>(), model["link_bits_per_second"].get<double>() / 1e9,
-             model["link_latency_seconds"].get<double>() * 1e6,
-             model["disk_seconds_per_read"].get<double>() * 1e6);
+  return text + fmt::format(
+                    "\nrows, requests and bytes are counted in a replay with superbatches of {} "
+                    "steps, prior {} and prefetch {}; times are estimates for a link of {:.3g} "
+                    "Gbit/s and {:.3g} us, and a disk of {:.3g} us per read, from which owners "
+                    "read the rows that they serve\n",
+                    f["superbatch"].get<std::uint32_t>(), f["prior"].get<std::string>(),
+                    f["prefetch"].get<std::string>(),
+                    model["link_bits_per_second"].get<double>() / 1e9,
+                    model["link_latency_seconds"].get<double>() * 1e6,
+                    model["disk_seconds_per_read"].get<double>() * 1e6);
 }
 
 }  // namespace rhizome

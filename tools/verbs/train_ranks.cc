@@ -26,10 +26,11 @@ bool IsLaunched() {
 
 void AddTrainRankFlags(CLI::App& verb, TrainRankFlags& flags) {
   AddRankFlags(verb, flags,
-               "Train over ranks, each with some homes of the store: those that mpirun has started "
-               "(then this is not needed), or N threads of this process, to try it");
-  verb.add_option("--link", flags.link,
-                  "Over ranks: the link of each, bits a second each way and latency")
+               "Train in parallel over ranks, each with some homes of the store: the processes "
+               "that mpirun started (the default there), or N threads of this process, for a test");
+  verb.add_option(
+          "--link", flags.link,
+          "Over ranks: speed of the link of a rank in bits per second, each way, and its latency")
       ->type_name("BITS[,TIME]")
       ->capture_default_str();
 }
@@ -65,7 +66,7 @@ Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
       const std::unique_ptr<LocalRanks> ranks,
       LocalRanks::Create(threads_, {.peer_timeout_seconds = peer_timeout_seconds_}));
   const JobControl others;
-  Result<TrainReport> first = Fail(Status::Interrupted("not begun"));
+  Result<TrainReport> first = Fail(Status::Interrupted("not started"));
   const Status status = ranks->Run([&](Transport& transport) -> Status {
     TrainOptions own = options;
     own.minibatch()->ranks->transport = &transport;
@@ -99,8 +100,8 @@ void AddTrainRanks(const TrainReport& report, Json& fields) {
 
 std::string DescribeTrainRanks(const Json& fields) {
   TextTable table({0, 2, 3, 4, 5, 6, 7, 8, 9, 10});
-  table.Add({"rank", "host", "homes", "rows wanted", "remote", "from disk", "from ranks", "in",
-             "computed", "stalled", "waited"});
+  table.Add({"rank", "host", "homes", "rows requested", "remote", "from disk", "from ranks",
+             "bytes in", "computed", "stalled", "waited"});
   for (const Json& one : fields["ranks"]) {
     const auto wanted = one["rows_requested"].get<double>();
     const auto remote = one["remote_rows_requested"].get<double>();

@@ -88,7 +88,7 @@ std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
 
 std::string_view AboutNull(const Json& value) {
   return value.is_null() ? "; `changes` of an older version wrote null for NaN, Infinity and "
-                           "-Infinity alike: write the changes again"
+                           "-Infinity: export the changes again"
                          : "";
 }
 
@@ -134,12 +134,12 @@ std::string WhyNoJson(std::string_view text) {
 }  // namespace
 
 const char* const kUpdateJsonHelp =
-    "JSON lines (.jsonl, .ndjson, --format json): one object a line, an edge or a vertex:\n"
+    "JSON lines (.jsonl, .ndjson, --format json): one object per line, an edge or a vertex:\n"
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
-    "Further keys of an edge are edge attributes. \"op\": \"put\", \"upsert\" or \"delete\" says\n"
-    "of one line what the verb says of all. A row may have \"NaN\", \"Infinity\" and\n"
-    "\"-Infinity\", in quotes.\n";
+    "Other keys of an edge are edge attributes. For one line, \"op\": \"put\", \"upsert\"\n"
+    "or \"delete\" replaces the verb. In rows, NaN and infinities are strings:\n"
+    "\"NaN\", \"Infinity\", \"-Infinity\".\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
                                                      UpdateFormat format,
@@ -179,7 +179,8 @@ Status UpdateFile::FindArray(std::string_view name) {
 Status UpdateFile::FindColumns() {
   if (format_.subject == LineSubject::kRows) {
     if (!format_.columns.empty())
-      return Status::InvalidArgument("--columns: the lines of --array are `id v1 v2 ...`");
+      return Status::InvalidArgument(
+          "--columns is not used with --array, whose lines are `id v1 v2 ...`");
     return FindArray(format_.array);
   }
   if (format_.columns.empty()) format_.columns = DefaultColumns(format_);
@@ -197,7 +198,7 @@ Status UpdateFile::FindColumns() {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i] == "-") continue;
     if (Position(columns, columns[i]) != i)
-      return Status::InvalidArgument(fmt::format("--columns: '{}' stands twice", columns[i]));
+      return Status::InvalidArgument(fmt::format("--columns: '{}' appears twice", columns[i]));
     if (i == id_ || i == type_ || (edges && (i == dst_ || i == weight_))) continue;
     const auto number = edges ? AttributeNumber(columns[i]) : std::nullopt;
     if (!number)
@@ -325,7 +326,7 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
     return fmt::format("type {} is not a string", type->dump());
   const bool edge = object.contains("src") && object.contains("dst");
   if (edge == object.contains("id"))
-    return "names neither an edge (src and dst) nor a vertex (id), or both";
+    return "must name either an edge (src and dst) or a vertex (id)";
   return edge ? TakeJsonEdge(object, verb, batch) : TakeJsonVertex(object, verb, batch);
 }
 
@@ -334,7 +335,8 @@ UpdateFile::Reason UpdateFile::TakeMark(Json& object) {
   const auto field = object.find(kMarkField);
   if (field == object.end()) return std::nullopt;
   mark_ = ParseMark(*field);
-  if (!mark_) return fmt::format("{} is not as `rhizome changes` writes it", kMarkField);
+  if (!mark_)
+    return fmt::format("{} does not have the form that `rhizome changes` writes", kMarkField);
   object.erase(kMarkField);
   return std::nullopt;
 }
@@ -364,7 +366,7 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
   }
   auto src = IdOf(object["src"]);
   auto dst = IdOf(object["dst"]);
-  if (!src || !dst) return "src and dst are integers or strings";
+  if (!src || !dst) return "src and dst must be integers or strings";
   if (verb == UpdateVerb::kDelete) {
     batch.DeleteEdge(*std::move(src), *std::move(dst), edge.type);
   } else if (verb == UpdateVerb::kUpsert) {
@@ -378,12 +380,12 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
 UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb verb,
                                               WriteBatch& batch) {
   const auto id = IdOf(object["id"]);
-  if (!id) return "id is an integer or a string";
+  if (!id) return "id must be an integer or a string";
   for (const auto& [key, value] : object.items()) {
     if (key == "op" || key == "id" || key == "type") continue;
     if (key != "rows") return fmt::format("'{}' is not op, id, type or rows", key);
-    if (!value.is_object()) return "rows is an object: {\"<array>\": [numbers]}";
-    if (verb == UpdateVerb::kDelete) return "rows cannot be deleted, only a vertex with them";
+    if (!value.is_object()) return "rows must be an object: {\"<array>\": [numbers]}";
+    if (verb == UpdateVerb::kDelete) return "rows cannot be deleted; delete the vertex instead";
   }
   if (verb == UpdateVerb::kDelete) {
     batch.DeleteVertex(*id);

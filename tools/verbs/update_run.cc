@@ -115,7 +115,7 @@ std::string DescribeUpdateRun(const Json& f) {
   const std::uint64_t absent = f["absent"];
   const std::string nothing =
       absent == 0 ? ""
-                  : fmt::format(", {} of which deleted nothing: what {} named was not there",
+                  : fmt::format(", {} without effect, because what {} named does not exist",
                                 WithCommas(absent), absent == 1 ? "it" : "they");
   return fmt::format(
       "applied {}{} in {} ({}{}), commit {}{}\n", Plural(f["applied"], "line"), nothing,
@@ -128,7 +128,7 @@ std::string DescribeUpdateRun(const Json& f) {
 Result<UpdateFormat> FormatOf(const UpdateFlags& flags) {
   UpdateFormat format = flags.format;
   if (flags.vertices && !format.array.empty())
-    return Fail(Status::InvalidArgument("--vertices and --array: a file holds one of them"));
+    return Fail(Status::InvalidArgument("--vertices and --array cannot be used together"));
   if (flags.vertices) format.subject = BatchSubject::kVertices;
   if (!format.array.empty()) {
     RHIZOME_RETURN_IF_ERROR(CheckName("array", format.array));
@@ -136,7 +136,7 @@ Result<UpdateFormat> FormatOf(const UpdateFlags& flags) {
   }
   if (flags.upsert) format.verb = UpdateVerb::kUpsert;
   if (flags.upsert && format.subject != BatchSubject::kEdges)
-    return Fail(Status::InvalidArgument("--upsert is for edges; a row is always replaced"));
+    return Fail(Status::InvalidArgument("--upsert is for edges; put always replaces a row"));
   return format;
 }
 
@@ -145,25 +145,26 @@ Result<UpdateFormat> FormatOf(const UpdateFlags& flags) {
 void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
   verb.add_option("STORE", flags.store, "The store's folder")->required();
   verb.add_option("F", flags.file,
-                  "The file: TSV, CSV or JSON lines, plain, .gz or .zst; - for standard input")
+                  "Input file: TSV, CSV or JSON lines; plain, .gz or .zst; - for standard input")
       ->required();
   AddChoice<UpdateFormat::Form>(verb, "--format", flags.format.form,
                                 {{"auto", UpdateFormat::Form::kAuto},
                                  {"tsv", UpdateFormat::Form::kTsv},
                                  {"csv", UpdateFormat::Form::kCsv},
                                  {"json", UpdateFormat::Form::kJson}},
-                                "How the file reads; auto: by its name");
-  verb.add_flag("--vertices", flags.vertices, "Lines are vertices: --columns of id, type, -");
+                                "Format of the file; auto: by its name");
+  verb.add_flag("--vertices", flags.vertices, "Lines are vertices, with --columns id, type, -");
   AddList(verb, "--columns", flags.format.columns,
-          "Of edges: src, dst, type, weight, edge attributes; - skips")
+          "Columns of edges: src, dst, type, weight, edge attributes; - skips a column")
       ->default_str("src,dst");
   verb.add_flag("--header", flags.format.header, "Skip the first line");
   verb.add_option("--batch", flags.batch_lines,
-                  "Commit every N lines; default: all lines in one batch, applied whole or not")
+                  "Commit every N lines; default: all lines in one atomic batch")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->type_name("N");
   verb.add_flag("--no-sync", flags.no_sync,
-                "Do not wait for the disk: a power cut may lose the last batches, none in part");
+                "Do not wait for the disk: a power failure may lose the last batches, but never a "
+                "part of one");
   AddMetricsFile(verb, flags.metrics);
 }
 

@@ -167,11 +167,12 @@ std::string DescribeAdded(const Json& f) {
                         f["other_rows"].get<std::string>());
   }
   if (f.contains("ids") && !f["ids"].is_null())
-    text += fmt::format("  whose rows they are: {}\n", f["ids"].get<std::string>());
+    text += fmt::format("  ids of the rows: {}\n", f["ids"].get<std::string>());
   if (f["new_vertices"] != 0)
-    text +=
-        fmt::format("  {} vertices came with updates and have no row yet: append or put theirs\n",
-                    WithCommas(f["new_vertices"]));
+    text += fmt::format(
+        "  {} vertices were added by updates and have no row yet: add rows with array append or "
+        "put\n",
+        WithCommas(f["new_vertices"]));
   if (!f["dropped_versions"].empty())
     text += fmt::format("  dropped versions: {}\n", f["dropped_versions"].dump());
   return text;
@@ -289,13 +290,13 @@ Result<ArrayReference> ParseAlias(const std::string& text) {
   RHIZOME_ASSIGN_OR_RETURN(ArrayReference reference, ParseArrayReference(text));
   if (!reference.selector.empty() && CheckAlias(reference.selector).ok()) return reference;
   return Fail(Status::InvalidArgument(
-      fmt::format("'{}' is no alias: write the array, @ and a word, such as emb@live", text)));
+      fmt::format("'{}' is not an alias: write ARRAY@WORD, such as emb@live", text)));
 }
 
 Result<Answer> Alias(const ChangeFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
   if (flags.flag == (flags.number != 0))
-    return Fail(Status::InvalidArgument("name the version to stand for, or --drop"));
+    return Fail(Status::InvalidArgument("give either a version or --drop"));
   return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
     if (flags.flag) {
       RHIZOME_RETURN_IF_ERROR(change.DropAlias(alias.name, alias.selector));
@@ -341,52 +342,53 @@ CLI::App* AddChange(CLI::App& array, Session& session, const std::string& name,
                     Result<Answer> (*run)(const ChangeFlags&, Session&), const std::string& what) {
   CLI::App* verb = AddVerb(array, session, name, description, example, flags, run);
   AddStore(*verb, flags->store);
-  verb->add_option(what, flags->array, "The array")->required();
+  verb->add_option(what, flags->array, "Name of the array")->required();
   return verb;
 }
 
 void AddAdd(CLI::App& array, Session& session) {
   auto flags = std::make_shared<AddFlags>();
   AddArrayOptions& options = flags->options;
-  CLI::App* verb = AddVerb(array, session, "add", "Add an array, or a version of one, from a file",
-                           "rhizome array add demo.rz feat2=demo/features.npy", flags, Add);
+  CLI::App* verb =
+      AddVerb(array, session, "add", "Add an array, or a new version of one, from a file",
+              "rhizome array add demo.rz feat2=demo/features.npy", flags, Add);
   AddStore(*verb, flags->store);
-  verb->add_option(
-          "ARRAY", flags->array,
-          "NAME=F: .npy, a Zarr v3 folder, or triplets with a dimension (NAME=F:DIM); rows "
-          "in the order in which export writes them, or of the ids in F.ids.tsv beside F.npy")
+  verb->add_option("ARRAY", flags->array,
+                   "NAME=F: .npy, a Zarr v3 folder, or text lines 'row column value' (NAME=F:DIM); "
+                   "rows in the order of export, or of the ids in F.ids.tsv next to F.npy")
       ->required();
-  verb->add_option("--ids", flags->ids,
-                   "External id of each row, one a line; default: F.ids.tsv, if it is there")
+  verb->add_option(
+          "--ids", flags->ids,
+          "File with the external id of each row, one per line; default: F.ids.tsv, if it exists")
       ->type_name("F");
-  verb->add_flag("--new-version", options.new_version, "Where the name is taken, its next version");
+  verb->add_flag("--new-version", options.new_version, "If the array exists, add its next version");
   verb->add_option("--keep", options.keep,
-                   "Then drop versions but the newest N and those with an alias")
+                   "Afterwards drop all versions except the newest N and those with an alias")
       ->type_name("N");
-  verb->add_flag("--live", options.live, "Let NAME@live stand for the new version at once");
+  verb->add_flag("--live", options.live, "Let the alias NAME@live refer to the new version");
   AddDtypeFlag(*verb, flags->dtype);
   AddChoice<ArrayLayout>(*verb, "--layout", options.layout,
                          {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
-                         "For random rows (training), or compressed for scans");
+                         "row: fast random reads, for training; chunk: compressed, for scans");
   AddChunkRowsFlag(*verb, options.chunk_rows);
   AddInnerRowsFlag(*verb, options.inner_rows);
   AddCodecFlag(*verb, options.codec);
-  AddSize(*verb, "--memory", options.memory_bytes, "Memory for rows that are being sorted")
-      ->default_str("1G");
+  AddSize(*verb, "--memory", options.memory_bytes, "Memory for sorting rows")->default_str("1G");
   AddScratch(*verb, options.scratch);
 }
 
 void AddAppend(CLI::App& array, Session& session) {
   auto flags = std::make_shared<AppendFlags>();
-  CLI::App* verb = AddVerb(array, session, "append",
-                           "Supply the next rows of an array that has fewer than there are "
-                           "vertices, by vertex id",
-                           "rhizome array append demo.rz part rest.npy", flags, Append);
+  CLI::App* verb =
+      AddVerb(array, session, "append",
+              "Append rows, by vertex id, to an array that has fewer rows than there are vertices",
+              "rhizome array append demo.rz part rest.npy", flags, Append);
   AddStore(*verb, flags->store);
-  verb->add_option("ARRAY", flags->array, "The array, or a version of it")->required();
-  verb->add_option("F", flags->file, "The rows: .npy, a Zarr v3 folder, or triplets (F:DIM)")
+  verb->add_option("ARRAY", flags->array, "Name of the array, or of a version of it")->required();
+  verb->add_option("F", flags->file,
+                   "Rows: .npy, a Zarr v3 folder, or text lines 'row column value' (F:DIM)")
       ->required();
-  AddSize(*verb, "--memory", flags->options.memory_bytes, "Memory for rows that are being sorted")
+  AddSize(*verb, "--memory", flags->options.memory_bytes, "Memory for sorting rows")
       ->default_str("1G");
   AddScratch(*verb, flags->options.scratch);
 }
@@ -395,24 +397,24 @@ void AddChanges(CLI::App& array, Session& session) {
   auto drop = std::make_shared<ChangeFlags>();
   AddChange(array, session, "drop", "Drop an array, a version of one, or an edge attribute",
             "rhizome array drop demo.rz emb@1", drop, Drop, "ARRAY")
-      ->add_flag("--all-versions", drop->flag, "All versions, and the aliases");
+      ->add_flag("--all-versions", drop->flag, "Drop all versions and aliases");
   auto rename = std::make_shared<ChangeFlags>();
-  AddChange(array, session, "rename", "Give an array, with all its versions, another name",
+  AddChange(array, session, "rename", "Rename an array with all its versions",
             "rhizome array rename demo.rz feat2 x", rename, Rename, "FROM")
-      ->add_option("TO", rename->to, "Its new name")
+      ->add_option("TO", rename->to, "New name")
       ->required();
   auto alias = std::make_shared<ChangeFlags>();
-  CLI::App* verb = AddChange(array, session, "alias", "Let a word stand for a version",
+  CLI::App* verb = AddChange(array, session, "alias", "Let an alias refer to a version",
                              "rhizome array alias demo.rz emb@live 2", alias, Alias, "ALIAS");
-  verb->add_option("VERSION", alias->number, "The version to stand for from now on");
-  verb->add_flag("--drop", alias->flag, "Forget the alias");
+  verb->add_option("VERSION", alias->number, "Version that the alias refers to");
+  verb->add_flag("--drop", alias->flag, "Remove the alias");
   auto back = std::make_shared<ChangeFlags>();
-  AddChange(array, session, "rollback", "Let an alias stand again for what it stood for before",
+  AddChange(array, session, "rollback", "Let an alias refer to its previous version again",
             "rhizome array rollback demo.rz emb@live", back, RollBack, "ALIAS");
   auto keep = std::make_shared<ChangeFlags>();
-  AddChange(array, session, "keep", "Drop versions but the newest and those with an alias",
+  AddChange(array, session, "keep", "Drop all versions except the newest and those with an alias",
             "rhizome array keep demo.rz emb 2", keep, Keep, "ARRAY")
-      ->add_option("N", keep->number, "How many of the newest to keep")
+      ->add_option("N", keep->number, "Number of newest versions to keep")
       ->required();
 }
 
@@ -424,16 +426,17 @@ void AddArrayVerb(CLI::App& root, Session& session) {
   array->require_subcommand(1);
   array->footer("Example: rhizome array list demo.rz");
   auto list = std::make_shared<ListFlags>();
-  AddStore(*AddVerb(*array, session, "list", "Arrays, their versions and aliases",
+  AddStore(*AddVerb(*array, session, "list", "List arrays, their versions and aliases",
                     "rhizome array list demo.rz", list, List),
            list->store);
   auto path = std::make_shared<PathFlags>();
-  CLI::App* verb =
-      AddVerb(*array, session, "path",
-              "The folder of the current generation's arrays, or of one array, for Zarr readers",
-              "rhizome array path demo.rz feat", path, PrintPath);
+  CLI::App* verb = AddVerb(
+      *array, session, "path",
+      "Print the folder of the current generation's arrays, or of one array, for Zarr readers",
+      "rhizome array path demo.rz feat", path, PrintPath);
   AddStore(*verb, path->store);
-  verb->add_option("ARRAY", path->array, "The array, such as emb or emb@live; absent: the group");
+  verb->add_option("ARRAY", path->array,
+                   "Array, such as emb or emb@live; default: the group of all arrays");
   AddAdd(*array, session);
   AddAppend(*array, session);
   AddChanges(*array, session);

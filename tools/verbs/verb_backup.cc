@@ -45,8 +45,8 @@ std::string DescribeBackup(const Json& f) {
       HumanBytes(f["bytes_copied"]), HumanBytes(f["bytes_shared"]), HumanSeconds(f["seconds"]));
   if (!f["mended"].empty())
     text += fmt::format(
-        "  {} of earlier backups {} damaged or missing, and {} copied again: the "
-        "disk of the backups loses data\n",
+        "  {} of earlier backups {} damaged or missing, and {} copied again: check the disk of the "
+        "backups\n",
         Plural(f["mended"].size(), "file"), f["mended"].size() == 1 ? "was" : "were",
         f["mended"].size() == 1 ? "was" : "were");
   return text;
@@ -92,7 +92,7 @@ Result<Answer> RunRestore(const RestoreFlags& flags, Session& session) {
     return Answer{{{"dir", flags.dir}, {"backups", std::move(list)}}, DescribeRestore, {}};
   }
   if (flags.store.empty())
-    return Fail(Status::InvalidArgument("name the store to make, or --list"));
+    return Fail(Status::InvalidArgument("give STORE, the folder to create, or --list"));
   std::optional<std::uint64_t> number;
   if (flags.number != 0) number = flags.number;
   RHIZOME_ASSIGN_OR_RETURN(const RestoreReport report,
@@ -108,25 +108,27 @@ Result<Answer> RunRestore(const RestoreFlags& flags, Session& session) {
 void AddBackupVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<BackupFlags>();
   CLI::App* verb =
-      AddVerb(root, session, "backup", "Copy a store beside its earlier backups; writers may go on",
+      AddVerb(root, session, "backup", "Back up a store incrementally; writers can continue",
               "rhizome backup demo.rz demo.backups", flags, RunBackup);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("DIR", flags->dir, "The folder of backups; made where there is none")
+  verb->add_option("DIR", flags->dir, "Folder of backups; created if it does not exist")
       ->required();
-  verb->add_option("--keep", flags->options.keep, "Then remove backups but the newest N")
+  verb->add_option("--keep", flags->options.keep,
+                   "Afterwards remove all backups except the newest N")
       ->type_name("N");
   verb->add_flag("--trust", flags->options.trust,
-                 "Compare only lengths of files that earlier backups hold; default: their hashes");
+                 "Compare files of earlier backups only by length; default: by hash");
 }
 
 void AddRestoreVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<RestoreFlags>();
-  CLI::App* verb = AddVerb(root, session, "restore", "Make a store from a backup",
+  CLI::App* verb = AddVerb(root, session, "restore", "Create a store from a backup",
                            "rhizome restore demo.backups copy.rz", flags, RunRestore);
-  verb->add_option("DIR", flags->dir, "The folder of backups")->required();
-  verb->add_option("STORE", flags->store, "The folder to make");
-  verb->add_option("--backup", flags->number, "Which one; default: the newest")->type_name("N");
-  verb->add_flag("--list", flags->list, "Only list the backups that are there");
+  verb->add_option("DIR", flags->dir, "Folder of backups")->required();
+  verb->add_option("STORE", flags->store, "Folder to create");
+  verb->add_option("--backup", flags->number, "Number of the backup; default: the newest")
+      ->type_name("N");
+  verb->add_flag("--list", flags->list, "Only list the backups");
 }
 
 }  // namespace rhizome

@@ -50,7 +50,7 @@ class ChangeLines {
       case Change::Kind::kPutRow: {
         const ArrayEntry* array = opened_.store->manifest().FindArray(change.name);
         if (array == nullptr)
-          return Fail(Status::NotFound(fmt::format("array '{}' is gone", change.name)));
+          return Fail(Status::NotFound(fmt::format("array '{}' no longer exists", change.name)));
         return Json{{"id", IdJson(change.id)},
                     {"rows", {{change.name, ToJson(array->dtype, change.row)}}}};
       }
@@ -168,18 +168,19 @@ Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
 
 void AddChangesVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ChangesFlags>();
-  CLI::App* verb = AddVerb(root, session, "changes",
-                           "Write what was put and deleted since a commit, in order, as the JSON "
-                           "lines that `put --create-types` reads",
-                           "rhizome changes demo.rz --out changes.jsonl", flags, RunChanges);
+  CLI::App* verb =
+      AddVerb(root, session, "changes",
+              "Export the changes since a commit, in order, as JSON lines for `put --create-types`",
+              "rhizome changes demo.rz --out changes.jsonl", flags, RunChanges);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--after", flags->after,
-                   "The last commit that is known; default: the one that the generation holds")
+  verb->add_option(
+          "--after", flags->after,
+          "Export the changes after this commit; default: the commit of the current generation")
       ->type_name("COMMIT");
-  verb->add_option("--last", flags->last, "The last commit to write; default: all that there are")
+  verb->add_option("--last", flags->last, "Last commit to export; default: the newest")
       ->check(CLI::PositiveNumber)
       ->type_name("COMMIT");
-  verb->add_option("--out", flags->out, "The file to write; - for standard output")
+  verb->add_option("--out", flags->out, "Output file; - for standard output")
       ->required()
       ->type_name("F.jsonl");
 }

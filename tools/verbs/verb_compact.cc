@@ -25,7 +25,7 @@ std::string DescribeCompact(const Json& f) {
     return fmt::format("{}: nothing to do, the delta has {}\n", f["store"].get<std::string>(),
                        fmt::format("{} entries", f["delta_entries"].get<std::uint64_t>()));
   }
-  return fmt::format("{}: generation {} holds {} and {}, {} taken in, in {}\n",
+  return fmt::format("{}: generation {} has {} and {}; {} merged in {}\n",
                      f["store"].get<std::string>(), f["generation"].get<std::uint64_t>(),
                      fmt::format("{} vertices", f["vertices"].get<std::uint64_t>()),
                      Plural(f["edges"], "edge"), Plural(f["commits"], "commit"),
@@ -95,38 +95,38 @@ void AddCompactVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<CompactFlags>();
   CompactOptions& options = flags->options;
   CLI::App* verb = AddVerb(root, session, "compact",
-                           "Make the next generation of what was written since the last one",
+                           "Merge everything written since the last generation into a new one",
                            "rhizome compact demo.rz", flags, RunCompact);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--auto", options.min_delta,
-                   "Only if the delta has at least this share of the edges, such as 0.1")
+                   "Compact only if the delta has at least this fraction of the edges, such as 0.1")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SHARE");
   verb->add_flag("--repartition", options.repartition,
-                 "Divide all edges anew; else new ones join their neighbours");
+                 "Partition all edges again; default: new edges join their neighbours");
   AddPartitioner(*verb, options.partition.kind);
   verb->add_option("--partitions", options.partition.partitions,
-                   "With --repartition: parts; 0: as many as there are")
+                   "With --repartition: number of partitions; 0: keep the number")
       ->check(CLI::Range(std::size_t{0}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
-  verb->add_option("--seed", options.partition.seed, "With --repartition: same seed, same parts")
+  verb->add_option("--seed", options.partition.seed, "With --repartition: random seed")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--expire", flags->expire,
-                   "Leave out edges with an attribute below a bound, such as time<1700000000")
+                   "Drop edges whose attribute is below a bound, such as time<1700000000")
       ->type_name("ATTRIBUTE<NUMBER");
   verb->add_option("--keep-generations", options.keep_generations,
-                   "Generations before the current one that stay on disk from now on, for programs "
-                   "that read their arrays as Zarr; 1 unless said otherwise before")
+                   "Number of earlier generations to keep on disk from now on, for programs that "
+                   "read arrays as Zarr; initially 1")
       ->type_name("N");
   AddSize(*verb, "--keep-bytes", options.keep_bytes,
-          "... while they have at most so many bytes, and the disk as many left; 64G unless said "
-          "otherwise before");
+          "Remove kept generations if they exceed this size, or if less than this is free on the "
+          "disk; initially 64G");
   AddMetricsFile(*verb, flags->metrics);
   AddScratch(*verb, flags->scratch);
   AddThreads(*verb, options.threads);
-  AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");
+  AddSize(*verb, "--memory", options.memory_bytes, "Memory limit; 0: none");
 }
 
 }  // namespace rhizome

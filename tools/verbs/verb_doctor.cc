@@ -103,7 +103,7 @@ Json DirectJson(const Path& folder, const Path& file) {
     found["granted"] = true;
     found["unit_bytes"] = (*opened)->alignment_bytes();
   } else {
-    found["why_not"] = "the file system refuses O_DIRECT";
+    found["why_not"] = "the file system does not support O_DIRECT";
   }
   return found;
 }
@@ -113,13 +113,13 @@ Json PathJson(const Json& f) {
   const bool uring = f["io_uring"]["allowed"].get<bool>();
   const bool direct = f["direct"]["granted"].get<bool>();
   std::string why = uring ? "io_uring is allowed"
-                          : "io_uring is not to be had (" +
+                          : "io_uring is not available (" +
                                 f["io_uring"]["why_not"].get<std::string>() +
                                 "), so threads call pread";
-  why += direct ? fmt::format("; O_DIRECT is granted in units of {} bytes",
+  why += direct ? fmt::format("; O_DIRECT is supported in units of {} bytes",
                               f["direct"]["unit_bytes"].get<std::uint64_t>())
-                : "; O_DIRECT is not granted (" + f["direct"]["why_not"].get<std::string>() +
-                      "), so reads pass the page cache";
+                : "; O_DIRECT is not supported (" + f["direct"]["why_not"].get<std::string>() +
+                      "), so reads go through the page cache";
   return {{"maker", uring ? "uring" : "pread"}, {"direct", direct}, {"why", std::move(why)}};
 }
 
@@ -128,23 +128,26 @@ Json Advice(const Json& f) {
   const Json& limits = f["limits"];
   if (!limits["memlock_bytes"].is_null() && limits["memlock_bytes"] < (8U << 20))
     advice.push_back(
-        "ulimit -l is small: io_uring works, but without registered memory; raise it to 64M");
+        "ulimit -l is low: io_uring works, but without registered memory; raise it to 64M");
   if (!limits["open_files"].is_null() && limits["open_files"] < 1024)
-    advice.push_back("ulimit -n is small: arrays of many chunks and the catalogue need more; 4096");
+    advice.push_back(
+        "ulimit -n is low: arrays with many chunks and the catalogue need more open files; raise "
+        "it to 4096");
   if (!f["io_uring"]["allowed"].get<bool>())
     advice.push_back(
-        "random reads are slower through pread: allow io_uring to this container "
-        "(seccomp profile, kernel.io_uring_disabled=0)");
+        "random reads are slower with pread: allow io_uring in this container (seccomp profile, "
+        "kernel.io_uring_disabled=0)");
   if (!f["direct"]["granted"].get<bool>())
     advice.push_back(
-        "put the store on a file system with O_DIRECT (ext4, xfs): then --memory "
-        "bounds all of the memory that reads take");
+        "put the store on a file system with O_DIRECT (ext4, xfs): then --memory also limits the "
+        "memory of reads");
   const std::string filesystem = f["machine"]["filesystem"].get<std::string>();
   if (LocksMayBeLocal(filesystem))
-    advice.push_back(fmt::format(
-        "on {} a lock may be known to this machine alone (nfs: no lock manager, or mounted with "
-        "local_lock): let one machine write a store, and none while ranks on others read it",
-        filesystem));
+    advice.push_back(
+        fmt::format("locks on {} may be visible on this machine only (nfs without a lock manager, "
+                    "or mounted with local_lock): write to a store from one machine only, and not "
+                    "while ranks on other machines read it",
+                    filesystem));
   return advice;
 }
 
@@ -153,7 +156,7 @@ Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
   Json found = {{"found", false}, {"driver", nullptr}};
   if (const auto driver = FirstLine("/proc/driver/nvidia/version")) found["driver"] = *driver;
   if (!gnn) {
-    found["why_not"] = "no librhizome_gnn";
+    found["why_not"] = "librhizome_gnn not found";
     return found;
   }
   const Result<DeviceProbe> probe = (*gnn)->ProbeDevice();
@@ -176,8 +179,7 @@ Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
 std::string DescribeDeviceOfTraining(const Json& device) {
   if (!device["found"].get<bool>()) return "none: " + device["why_not"].get<std::string>();
   return fmt::format(
-      "{} (sm_{}), driver for CUDA {}, {} of {} free, copied to at {}/s; memory of the host {} "
-      "registered",
+      "{} (sm_{}), driver for CUDA {}, {} of {} free, copies at {}/s; host memory {} registered",
       device["name"].get<std::string>(), device["sm"].get<int>(),
       device["driver_cuda"].get<std::string>(), HumanBytes(device["free_bytes"]),
       HumanBytes(device["memory_bytes"]),
@@ -205,19 +207,19 @@ std::string DescribeDoctor(const Json& f) {
                                         machine["device"].get<std::string>())});
   table.Add({"reads", fmt::format("{}, {}", f["path"]["maker"].get<std::string>(),
                                   f["path"]["direct"].get<bool>() ? "direct" : "buffered")});
-  table.Add({"because", f["path"]["why"].get<std::string>()});
+  table.Add({"reason", f["path"]["why"].get<std::string>()});
   const Json& limits = f["limits"];
   table.Add({"locked memory", OrNone(limits["memlock_bytes"])});
   table.Add(
       {"open files", limits["open_files"].is_null() ? "no limit" : limits["open_files"].dump()});
-  table.Add({"memory of the control group", OrNone(limits["cgroup_memory_bytes"])});
+  table.Add({"memory limit of the control group", OrNone(limits["cgroup_memory_bytes"])});
   table.Add({"free on disk", OrNone(f["free_bytes"])});
   std::string versions;
   for (const auto& [name, version] : f["versions"].items())
     versions += (versions.empty() ? "" : ", ") + name + " " + version.get<std::string>();
   table.Add({"libraries", versions});
   table.Add({"training and inference",
-             f["gnn_library"].get<bool>() ? "librhizome_gnn is there" : "no librhizome_gnn"});
+             f["gnn_library"].get<bool>() ? "librhizome_gnn found" : "librhizome_gnn not found"});
   table.Add({"device", DescribeDeviceOfTraining(f["device"])});
   std::string text = table.ToString();
   for (const Json& line : f["advice"]) text += "hint: " + line.get<std::string>() + "\n";
@@ -265,17 +267,19 @@ Result<Answer> RunDoctor(const DoctorFlags& flags, Session& session) {
 void AddDoctorVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<DoctorFlags>();
   CLI::App* verb = AddVerb(root, session, "doctor",
-                           "What this machine grants, and which way reads will take, and why",
+                           "Report what this machine supports, which read method is used, and why",
                            "rhizome doctor", flags, RunDoctor);
-  verb->add_option("STORE", flags->store, "A store's folder; absent: the current folder");
+  verb->add_option("STORE", flags->store, "The store's folder; default: the current folder");
   AddRankFlags(*verb, flags->of_ranks.ranks,
-               "Look at the ranks of a job instead, and at every pair of them: those that mpirun "
-               "has started, or N threads of this process. With STORE also how fast they serve its "
-               "rows to each other");
-  verb->add_option("--features", flags->of_ranks.features, "With --ranks: the array that is served")
+               "Examine the ranks of a job instead, and the connections between them: the "
+               "processes that mpirun started, or N threads of this process; with STORE, also how "
+               "fast they serve its rows");
+  verb->add_option("--features", flags->of_ranks.features,
+                   "With --ranks: array whose rows are served")
       ->type_name("NAME")
       ->default_val("feat");
-  AddBaselineIoFlag(*verb, flags->of_ranks.io, "With --ranks: how rows that are served are read");
+  AddBaselineIoFlag(*verb, flags->of_ranks.io,
+                    "With --ranks: I/O method for reading the served rows");
 }
 
 }  // namespace rhizome

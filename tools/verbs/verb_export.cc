@@ -79,8 +79,8 @@ Result<std::string> FbinHeader(std::uint64_t rows, std::uint64_t dim) {
   std::string header;
   for (const std::uint64_t number : shape) {
     if (number > UINT32_MAX) {
-      return Fail(Status::InvalidArgument(
-          fmt::format(".fbin counts in 32 bits and cannot hold {} rows; export .npy", number)));
+      return Fail(Status::InvalidArgument(fmt::format(
+          ".fbin has 32-bit counts and cannot hold {} rows; export .npy instead", number)));
     }
     const auto narrow = static_cast<std::uint32_t>(number);
     header.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
@@ -148,7 +148,8 @@ std::string DescribeExport(const Json& f) {
   }
   std::string text = "wrote\n" + table.ToString();
   if (const std::uint64_t rows = f.value("non_finite_rows", std::uint64_t{0}); rows > 0)
-    text += fmt::format("{} without an answer: scores are NaN or infinite\n", Plural(rows, "row"));
+    text += fmt::format("{} without a prediction: the scores are NaN or infinite\n",
+                        Plural(rows, "row"));
   return text + fmt::format("in {}\n", HumanSeconds(f["seconds"]));
 }
 
@@ -175,7 +176,7 @@ Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckPredictionFiles(files));
   if (!flags.ids.empty() && out.extension() != ".npy") {
     return Fail(Status::InvalidArgument(
-        fmt::format("--ids: the ids of predictions are in {} itself", flags.out)));
+        fmt::format("--ids is not used with this format: the ids are in {} itself", flags.out)));
   }
   RHIZOME_RETURN_IF_ERROR(ProbeOutput(flags.out));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
@@ -218,8 +219,8 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
   const int asked =
       (flags.edges ? 1 : 0) + (flags.array.empty() ? 0 : 1) + (flags.model_file.empty() ? 0 : 1);
   if (asked != 1) {
-    return Fail(Status::InvalidArgument(
-        "say what to export: one of --array NAME, --edges and --predictions MODEL"));
+    return Fail(
+        Status::InvalidArgument("give one of --array NAME, --edges and --predictions MODEL"));
   }
   if (flags.edges) return RunEdges(flags, session);
   if (!flags.model_file.empty()) return RunPredictions(flags, session);
@@ -236,9 +237,9 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
   const ArrayEntry& entry = array->entry();
   const bool of_edges = IsOfEdges(entry);
   if (!of_edges && entry.rows != opened.graph->info().vertices) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("'{}' has {} rows and the graph {} vertices: it is not an array of vertices",
-                    flags.array, entry.rows, opened.graph->info().vertices)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' has {} rows, but the graph has {} vertices: it is not an array of vertices",
+        flags.array, entry.rows, opened.graph->info().vertices)));
   }
   const Path ids = flags.ids.empty() ? IdsBeside(out) : Path(flags.ids);
   RHIZOME_ASSIGN_OR_RETURN(
@@ -262,33 +263,34 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
 
 void AddExportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* verb = AddVerb(
-      root, session, "export",
-      "Write an array in vertex-id order, without deleted vertices, and the external ids beside "
-      "it; an edge attribute in the order of the edge ids, and its edges beside it; all edges; or "
-      "what a network says of every vertex",
-      "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
+  CLI::App* verb =
+      AddVerb(root, session, "export",
+              "Export an array, an edge attribute, all edges, or a model's predictions to a file",
+              "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--array", flags->array, "The array")->type_name("NAME");
-  verb->add_flag("--edges", flags->edges,
-                 "All edges as TSV or CSV, as ingest reads them: src, dst, type, weight");
+  verb->add_option("--array", flags->array,
+                   "Array to export, in the order of vertex ids and without deleted vertices; or "
+                   "an edge attribute, in the order of edge ids")
+      ->type_name("NAME");
+  verb->add_flag(
+      "--edges", flags->edges,
+      "Export all edges as TSV or CSV, in the form that ingest reads: src, dst, type, weight");
   verb->add_option("--predictions", flags->model_file,
-                   "What this network says of every vertex, by its id: class and probability, "
-                   "labels and their probabilities, or values; nothing is added to the store")
+                   "Export the predictions of this model file for every vertex: class and "
+                   "probability, labels and probabilities, or values")
       ->type_name("MODEL");
   verb->add_option("--out", flags->out,
-                   "NumPy, or rows for vector search (float32); ids (of an edge attribute, source, "
-                   "target and type of each row) go to F.ids.tsv. Of edges TSV, "
-                   "or CSV, which quotes what has commas or line breaks; - for standard output. Of "
-                   "predictions CSV, TSV or NumPy (float32: probabilities or values)")
+                   "Output file. Arrays: .npy, or .fbin (float32, for vector search), with ids (of "
+                   "edge attributes: the edges) in F.ids.tsv. Edges: .tsv, .csv or - (standard "
+                   "output). Predictions: .csv, .tsv or .npy (float32)")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
   verb->add_option("--ids", flags->ids,
-                   "Where the ids go instead: one a line, or CSV, which quotes")
+                   "Write the ids here instead: one per line, or as quoted CSV")
       ->type_name("F.txt|F.csv");
   AddSize(*verb, "--memory", flags->given_memory,
-          "Memory for rows that are being sorted; of predictions the bound on memory, beyond the "
-          "bare process, by default none")
+          "Memory for sorting rows; with --predictions: memory limit of the process beyond its "
+          "size at start, by default none")
       ->default_str("1G");
   AddPredictionFlags(*verb, flags->infer);
   ArrangeOptions(*verb, {"array", "edges", "predictions", "out", "ids", "memory", "threads"},

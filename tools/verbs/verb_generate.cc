@@ -45,7 +45,7 @@ void AddGenerateVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<GenerateFlags>();
   GenerateOptions& options = flags->options;
   CLI::App* verb = AddVerb(
-      root, session, "generate", "Make a synthetic graph: edges.npy, nodes.tsv, features.npy",
+      root, session, "generate", "Generate a synthetic graph: edges.npy, nodes.tsv, features.npy",
       "rhizome generate planted --out demo --scale 12 --dim 32", flags, RunGenerate);
   verb->add_option_function<std::string>(
           "KIND",
@@ -58,32 +58,35 @@ void AddGenerateVerb(CLI::App& root, Session& session) {
           "R-MAT (skewed degrees), or planted communities with labels and a split")
       ->required()
       ->type_name("rmat|planted");
-  verb->add_option("--out", flags->out, "The folder to write into")->required()->type_name("DIR");
-  verb->add_option("--scale", options.scale, "2^N vertices")->type_name("N")->capture_default_str();
-  verb->add_option("--edge-factor", options.edge_factor, "Edges a vertex")
+  verb->add_option("--out", flags->out, "Output folder")->required()->type_name("DIR");
+  verb->add_option("--scale", options.scale, "Generate 2^N vertices")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--dim", options.dim, "Columns of features.npy; 0: no features")
+  verb->add_option("--edge-factor", options.edge_factor, "Edges per vertex")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--dim", options.dim, "Number of features per vertex; 0: no features.npy")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--classes", options.classes, "planted: number of communities")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--homophily", options.homophily,
-                   "planted: share of edges that stay in their community")
+                   "planted: fraction of edges within a community")
       ->type_name("X")
       ->capture_default_str();
   verb->add_option("--feature-signal", options.feature_signal,
-                   "planted: how well a row alone tells its class; noise has deviation 1")
+                   "planted: strength of the class signal in the features, relative to noise of "
+                   "standard deviation 1")
       ->type_name("X")
       ->capture_default_str();
-  verb->add_option("--seed", options.seed, "Same seed, same bytes")
+  verb->add_option("--seed", options.seed, "Random seed; equal seeds give equal bytes")
       ->type_name("N")
       ->capture_default_str();
   verb->add_flag("--undirected", options.undirected,
-                 "List each pair once, smaller id first (ingest with --undirected)");
-  verb->add_flag("--simple", options.simple, "No self-loops and no parallel edges");
-  verb->add_flag("--permute", options.permute, "Shuffle the ids");
+                 "Write each pair once, smaller id first (ingest with --undirected)");
+  verb->add_flag("--simple", options.simple, "Generate no self-loops and no parallel edges");
+  verb->add_flag("--permute", options.permute, "Shuffle the vertex ids");
 }
 
 }  // namespace rhizome

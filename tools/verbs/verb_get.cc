@@ -54,11 +54,11 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
 
 void AddGetVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<GetFlags>();
-  CLI::App* verb = AddVerb(root, session, "get", "One vertex's row of an array",
+  CLI::App* verb = AddVerb(root, session, "get", "Print a vertex's row of an array",
                            "rhizome get demo.rz 7 --array feat", flags, RunGet);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("ID", flags->id, "The vertex, by its external id")->required();
-  verb->add_option("--array", flags->array, "The array")->required()->type_name("NAME");
+  verb->add_option("ID", flags->id, "External id of the vertex")->required();
+  verb->add_option("--array", flags->array, "Name of the array")->required()->type_name("NAME");
 }
 
 }  // namespace rhizome

@@ -52,7 +52,7 @@ Result<IngestReport> ImportWordNet(FileSystem& fs, const ImportFlags& flags,
   SetHomes(flags.layout.homes, options);
   if (options.homes_file)
     return Fail(Status::InvalidArgument(
-        "import wordnet --homes: edgecut or owner; a file of homes needs `ingest`"));
+        "import wordnet --homes must be edgecut or owner; for a file of homes, use `ingest`"));
   return IngestGraph(fs, flags.store, std::move(graph), options.build, flags.layout.store_id,
                      control);
 }
@@ -111,12 +111,12 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
   }
   if (flags.from.empty())
     return Fail(Status::InvalidArgument(
-        fmt::format("import {}: name the data set's folder by --from DIR", flags.name)));
+        fmt::format("import {}: name the data set's folder with --from DIR", flags.name)));
   RHIZOME_ASSIGN_OR_RETURN(
       Dataset dataset, flags.name == "ogb"
                            ? ReadOgb(fs, flags.from, flags.split, flags.layout.input_memory_bytes())
                            : ReadGraphBolt(fs, flags.from, flags.layout.input_memory_bytes()));
-  for (const std::string& what : dataset.left_out) Tell("left out", what);
+  for (const std::string& what : dataset.left_out) Tell("not imported", what);
   const Json left_out = dataset.left_out;
   const Json ranges = VertexRangesJson(dataset.vertices);
   RHIZOME_ASSIGN_OR_RETURN(
@@ -132,31 +132,30 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
 
 void AddImportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* verb =
-      AddVerb(root, session, "import", "Make a store of a known data set from where it lies",
-              "rhizome import wordnet wordnet.rz --partitions 4", flags, RunImport);
+  CLI::App* verb = AddVerb(root, session, "import", "Create a store from a known data set",
+                           "rhizome import wordnet wordnet.rz --partitions 4", flags, RunImport);
   verb->add_option("NAME", flags->name,
-                   "The data set: wordnet (Debian's wordnet-base), or its layout: ogb (the folder "
-                   "with raw/ and split/), graphbolt (the folder with metadata.yaml)")
+                   "Data set: wordnet (Debian's package wordnet-base); or its format: ogb (folder "
+                   "with raw/ and split/), graphbolt (folder with metadata.yaml)")
       ->required()
       ->check([](const std::string& name) {
         return name == "wordnet" || name == "ogb" || name == "graphbolt"
                    ? ""
-                   : "'" + name + "' is not known; there are wordnet, ogb and graphbolt";
+                   : "'" + name + "' is not one of wordnet, ogb and graphbolt";
       });
-  verb->add_option("STORE", flags->store, "The folder to make")->required();
+  verb->add_option("STORE", flags->store, "Folder to create")->required();
   verb->add_option("--from", flags->from,
-                   fmt::format("The data set's folder; wordnet: {}", kWordNetFolder))
+                   fmt::format("The data set's folder; default for wordnet: {}", kWordNetFolder))
       ->type_name("DIR");
   verb->add_option("--feature-dim", flags->feature_dim,
-                   "wordnet: columns of feat, the hashed gloss")
+                   "wordnet: number of columns of feat, which has the hashed gloss")
       ->check(CLI::Range(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--split", flags->split, "ogb: which of several splits is used")
+  verb->add_option("--split", flags->split, "ogb: split to use if there are several")
       ->type_name("NAME");
   verb->add_flag("--undirected", flags->undirected,
-                 "ogb, graphbolt: each line is an edge in both directions");
+                 "ogb, graphbolt: treat each line as an edge in both directions");
   AddLayoutFlags(*verb, flags->layout);
   AddSpill(*verb, flags->spill, flags->scratch);
   ArrangeOptions(*verb, {"from", "split", "undirected", "partitions", "memory", "threads"},

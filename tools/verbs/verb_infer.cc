@@ -176,7 +176,7 @@ std::string DescribeMemory(const Json& f) {
   const std::string all = HumanBytes(f["peak_memory_bytes"]);
   const Json& workers = f["worker_peak_memory_bytes"];
   if (workers.empty()) return fmt::format("peak memory {}\n", all);
-  std::string text = fmt::format("peak memory {} in all: {} of the job, workers", all,
+  std::string text = fmt::format("peak memory {} in total: main process {}, workers", all,
                                  HumanBytes(f["own_peak_memory_bytes"]));
   for (const Json& bytes : workers)
     text += fmt::format("{} {}", &bytes == &workers.front() ? "" : ",", HumanBytes(bytes));
@@ -204,10 +204,10 @@ std::string DescribeRanges(const Json& layers) {
     text += fmt::format("layer {} in {} of {}", number, Plural(ranges["measured"].size(), "range"),
                         ranges["because"].get<std::string>());
     if (sum > 0)
-      text += fmt::format("; the most expensive took {:.2f} of the mean",
+      text += fmt::format("; the slowest took {:.2f} times the mean",
                           most * static_cast<double>(count) / sum);
     if (!ranges["error"].is_null())
-      text += fmt::format("; parts were predicted to {}", Percent(ranges["error"]));
+      text += fmt::format("; mean error of the predicted costs: {}", Percent(ranges["error"]));
     text += "\n";
   }
   return text;
@@ -218,15 +218,13 @@ std::string DescribeInfer(const Json& f) {
   const std::string next =
       fmt::format("next: rhizome similar {} ID --array {}\n", f["store"].get<std::string>(), array);
   if (f["published_before"].get<bool>())
-    return fmt::format("{} was made and published by a run before: there is nothing to do\n",
-                       array) +
-           next;
+    return fmt::format("{} was published by an earlier run: nothing to do\n", array) + next;
   std::string text =
-      fmt::format("{}: {} vertices in {}, {} a second\n", array, WithCommas(f["vertices"]),
+      fmt::format("{}: {} vertices in {}, {} per second\n", array, WithCommas(f["vertices"]),
                   HumanSeconds(f["seconds"]), HumanCount(f["vertices_per_second"]));
   text += DescribeEdges(f);
   TextTable table({0, 1, 2, 3, 4, 5, 6});
-  table.Add({"layer", "chunks wanted", "chunks read", "bytes read", "hits, prefill too", "fill",
+  table.Add({"layer", "chunks requested", "chunks read", "bytes read", "hits, with prefill", "fill",
              "model"});
   std::size_t number = 0;
   for (const Json& layer : f["layers"]) {
@@ -240,10 +238,11 @@ std::string DescribeInfer(const Json& f) {
   for (const Json& layer : f["layers"]) {
     if (++number == f["layers"].size() || (layer["layout"] == "stored" && layer["layouts"].empty()))
       continue;
-    text += fmt::format("rows of layer {} stand in the order \"{}\"", number,
+    text += fmt::format("rows of layer {} are in the order \"{}\"", number,
                         layer["layout"].get<std::string>());
     for (const Json& layout : layer["layouts"]) {
-      text += fmt::format("{} {} {}", &layout == &layer["layouts"].front() ? "; to be read:" : ",",
+      text += fmt::format("{} {} {}",
+                          &layout == &layer["layouts"].front() ? "; bytes to read by order:" : ",",
                           layout["layout"].get<std::string>(), HumanBytes(layout["bytes"]));
     }
     text += "\n";
@@ -251,7 +250,7 @@ std::string DescribeInfer(const Json& f) {
   text += DescribeRanges(f["layers"]);
   if (f.contains("device")) {
     const Json& device = f["device"];
-    text += fmt::format("products on {}: {} rows at once, {} up, {} down\n",
+    text += fmt::format("matrix products on {}: {} rows per batch, {} uploaded, {} downloaded\n",
                         device["name"].get<std::string>(), WithCommas(device["batch_rows"]),
                         HumanBytes(device["upload_bytes"]), HumanBytes(device["download_bytes"]));
   }
@@ -270,12 +269,12 @@ std::string DescribeInfer(const Json& f) {
                         of["array"].get<std::string>());
   }
   if (f["kept"] != 0)
-    text += fmt::format("{} taken from the version before\n", Plural(f["kept"], "row"));
+    text += fmt::format("{} copied from the previous version\n", Plural(f["kept"], "row"));
   if (f.contains("full_because")) {
-    text += fmt::format("everything was computed: {}\n", f["full_because"].get<std::string>());
+    text += fmt::format("all rows were computed: {}\n", f["full_because"].get<std::string>());
   }
   if (f["resumed_chunks"] != 0) {
-    text += fmt::format("went on after {} of a run before\n",
+    text += fmt::format("resumed after {} of an earlier run\n",
                         Plural(f["resumed_chunks"], "finished chunk"));
   }
   return text + DescribeMemory(f) + next;

@@ -91,11 +91,10 @@ std::string ListNames(const Json& names) {
 std::string DescribeGraph(const Json& f) {
   TextTable table;
   const std::uint64_t deleted = f["deleted_vertices"];
-  table.Add(
-      {"vertices", WithCommas(f["vertices"]) +
-                       (deleted == 0 ? ""
-                                     : fmt::format(", beside {} deleted, which keep their rows",
-                                                   WithCommas(deleted)))});
+  table.Add({"vertices", WithCommas(f["vertices"]) +
+                             (deleted == 0 ? ""
+                                           : fmt::format(", and {} deleted, whose rows remain",
+                                                         WithCommas(deleted)))});
   table.Add(
       {"edges",
        fmt::format("{}, {}{}", WithCommas(f["edges"]),
@@ -115,24 +114,24 @@ std::string DescribeLayout(const Json& f) {
              fmt::format("{} by {}, rows in {} order", f["partitions"].get<int>(),
                          f["partitioner"].get<std::string>(), f["order"].get<std::string>())});
   table.Add({"replication factor", fmt::format("{:.3f}", f["replication_factor"].get<double>()),
-             "copies of a vertex, on average"});
+             "average number of copies of a vertex"});
   table.Add({"vertex balance",
              fmt::format("{:.3f}, {}", f["vertex_balance"].get<double>(),
                          MaxOverMinText(f["vertex_max_over_min"])),
-             "largest partition over the mean, over the smallest"});
+             "largest partition relative to the mean, to the smallest"});
   table.Add({"edge balance", fmt::format("{:.3f}, {}", f["edge_balance"].get<double>(),
                                          MaxOverMinText(f["edge_max_over_min"]))});
   table.Add({"interior", Percent(f["interior_share"].get<double>()),
              "vertices with all edges in one partition"});
   if (!f["homes"].is_null())
     table.Add({"homes of rows", HomesText(f["homes"]),
-               HomesQuality(f["homes"]) + ", when the store was made"});
+               HomesQuality(f["homes"]) + ", when the store was created"});
   table.Add(
       {"topology", HumanBytes(f["topology_bytes"]),
-       fmt::format("{:.2f} bytes an edge, {} lists, codec {}", f["bytes_per_edge"].get<double>(),
+       fmt::format("{:.2f} bytes per edge, {} lists, codec {}", f["bytes_per_edge"].get<double>(),
                    f["directions"].get<std::string>(), f["topology_codec"].get<std::string>())});
   table.Add({"generation", WithCommas(f["generation"]),
-             fmt::format("{} on disk, {}; {} before it kept", f["generations"].size(),
+             fmt::format("{} on disk, {}; keeps {} earlier", f["generations"].size(),
                          HumanBytes(f["generation_bytes"]), f["keep_generations"].dump())});
   table.Add({"updates since", WithCommas(f["delta_entries"]),
              fmt::format("commits {} to {}, in {}", f["base_sequence"].get<std::uint64_t>(),
@@ -143,7 +142,7 @@ std::string DescribeLayout(const Json& f) {
 /// Formats the sizes: the topology by section group, then everything else.
 std::string DescribeBytes(const Json& f) {
   TextTable table({1, 2});
-  table.Add({"bytes", "size", "an edge"});
+  table.Add({"bytes", "size", "per edge"});
   const double edges = std::max(f["edges"].get<double>(), 1.0);
   const auto add = [&](const std::string& name, const Json& bytes) {
     if (bytes == 0) return;
@@ -173,7 +172,7 @@ std::string DescribeInfo(const Json& f) {
   for (const Json& a : f["arrays"])
     if (!a["lost_rows"].get<std::string>().empty())
       text +=
-          fmt::format("  rows of {} that a repair could not save, and that hold {}: {}\n",
+          fmt::format("  rows of {} that were lost in a repair, and are now {}: {}\n",
                       ShownName(a["name"].get<std::string>()),
                       a["lost_rows_hold"].get<std::string>(), a["lost_rows"].get<std::string>());
   return text;
@@ -314,11 +313,12 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
 
 void AddInfoVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<InfoFlags>();
-  CLI::App* verb = AddVerb(root, session, "info", "What is in a store, and how well it is laid out",
-                           "rhizome info demo.rz", flags, RunInfo);
+  CLI::App* verb =
+      AddVerb(root, session, "info", "Describe a store: contents, partitions and sizes",
+              "rhizome info demo.rz", flags, RunInfo);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_flag("--metrics", flags->metrics,
-                 "Print the store's metrics as Prometheus text instead");
+                 "Print the metrics of the store instead, as Prometheus text");
 }
 
 }  // namespace rhizome

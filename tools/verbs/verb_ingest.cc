@@ -19,11 +19,11 @@ Result<Answer> RunIngest(const IngestFlags& flags, Session& session) {
 void AddIngestVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<IngestFlags>();
   CLI::App* verb =
-      AddVerb(root, session, "ingest", "Make a store of edge lists, node lists and array files",
+      AddVerb(root, session, "ingest", "Create a store from edge lists, node lists and array files",
               "rhizome ingest demo.rz --edges demo/edges.npy --nodes demo/nodes.tsv "
               "--node-columns id,label,split --array feat=demo/features.npy --partitions 4",
               flags, RunIngest);
-  verb->add_option("STORE", flags->store, "The folder to make")->required();
+  verb->add_option("STORE", flags->store, "Folder to create")->required();
   AddIngestFlags(*verb, *flags);
   ArrangeOptions(*verb,
                  {"edges", "nodes", "node-columns", "array", "columns", "header", "undirected",

@@ -79,7 +79,7 @@ std::string DescribeModels(const Json& f) {
                         model["title"].get<std::string>(), model["source"].get<std::string>());
     text += OptionTable(model, [&](const Json& option) { return !usual(option); }) + "\n";
   }
-  return text + "every model:\n" + OptionTable(models.front(), everywhere);
+  return text + "all models:\n" + OptionTable(models.front(), everywhere);
 }
 
 Result<Answer> RunModels(const ModelsFlags&, Session&) {
@@ -99,8 +99,8 @@ Result<Answer> RunModels(const ModelsFlags&, Session&) {
 }  // namespace
 
 void AddModelsVerb(CLI::App& root, Session& session) {
-  AddVerb(root, session, "models", "List the kinds of networks, with their options",
-          "rhizome models", std::make_shared<ModelsFlags>(), RunModels);
+  AddVerb(root, session, "models", "List the kinds of models and their options", "rhizome models",
+          std::make_shared<ModelsFlags>(), RunModels);
 }
 
 }  // namespace rhizome

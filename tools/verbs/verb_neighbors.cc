@@ -36,7 +36,7 @@ Result<TypeId> FindEdgeType(const std::vector<std::string>& names, const std::st
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());
   return Fail(
-      Status::NotFound(fmt::format("no edge type '{}'; there {} {}", name,
+      Status::NotFound(fmt::format("there is no edge type '{}'; there {} {}", name,
                                    names.size() == 1 ? "is" : "are", fmt::join(names, ", "))));
 }
 
@@ -73,14 +73,14 @@ Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
 void AddNeighborsVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<NeighborsFlags>();
   CLI::App* verb = AddVerb(root, session, "neighbors",
-                           "The neighbours of one vertex; parallel edges are repeated",
+                           "List the neighbours of a vertex; parallel edges are repeated",
                            "rhizome neighbors demo.rz 7 --direction in", flags, RunNeighbors);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("ID", flags->id, "The vertex, by its external id")->required();
+  verb->add_option("ID", flags->id, "External id of the vertex")->required();
   AddChoice<Direction>(
       *verb, "--direction", flags->direction,
       {{"out", Direction::kOut}, {"in", Direction::kIn}, {"both", Direction::kBoth}},
-      "Edges that leave the vertex, that end in it, or both");
+      "Edges to follow: out-edges of the vertex, in-edges, or both");
   verb->add_option("--type", flags->type, "Only edges of this type")->type_name("NAME");
 }
 

@@ -66,7 +66,7 @@ std::string DescribePartition(const Json& f) {
                fmt::format("{:.2f}", run["cpu_seconds"].get<double>()),
                bytes.is_null() ? "-" : fmt::format("{:.1f}", bytes.get<double>())});
   }
-  return fmt::format("{} in {} parts: {} edges between {} vertices\n",
+  return fmt::format("{}, {} partitions: {} edges between {} vertices\n",
                      f["partitioner"].get<std::string>(), f["partitions"].get<std::uint32_t>(),
                      WithCommas(f["edges"].get<std::uint64_t>()),
                      WithCommas(f["vertices"].get<std::uint64_t>())) +
@@ -78,7 +78,7 @@ std::string DescribePartition(const Json& f) {
 // seed if requested, and reports measurements per run and over all seeds.
 Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   if (!flags.out.empty() && flags.seeds != 1) {
-    return Fail(Status::InvalidArgument("--out takes the result of one seed; leave --seeds out"));
+    return Fail(Status::InvalidArgument("--out writes the result of one seed; omit --seeds"));
   }
   RHIZOME_RETURN_IF_ERROR(ProbeOutput(flags.out));
   const std::uint64_t base_bytes = StartMemory(session, 0);
@@ -94,9 +94,8 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
     rows.out = flags.out;
     if (!pairs.ids_are_numbers() && !(rows.seeds + rows.beside + rows.out).empty()) {
       return Fail(Status::InvalidArgument(
-          "--train, --beside and --out name vertices by number, but the ids of the edge files are "
-          "not 0..n-1; number them, or say with --vertices how many there are if some have no "
-          "edge"));
+          "--train, --beside and --out name vertices by number, but the ids in the edge files are "
+          "not 0..n-1; renumber them, or give --vertices if some vertices have no edge"));
     }
     return PartitionRows(pairs.input(), rows, session);
   }
@@ -140,23 +139,24 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
 void AddRowsFlags(CLI::App& verb, PartitionFlags& flags) {
   CLI::Option* const rows = verb.add_flag(
       "--rows", flags.rows,
-      "Divide rows instead of edges, so that few edges run between homes (an edge cut)");
+      "Assign rows to homes with few edges between them (edge cut), instead of partitioning edges");
   for (const char* name : {"--partitioner", "--max-edge-balance", "--max-vertex-balance",
                            "--hdrf-lambda", "--seeds", "--threads"})
     rows->excludes(verb.get_option(name));
-  verb.add_option("--max-balance", flags.homes.options.max_balance,
-                  "--rows: most rows of a home, and most training vertices, over the mean")
+  verb.add_option(
+          "--max-balance", flags.homes.options.max_balance,
+          "--rows: maximum rows, and maximum training vertices, of a home relative to the mean")
       ->needs(rows)
       ->type_name("X")
       ->capture_default_str();
-  verb.add_option("--train", flags.homes.seeds,
-                  "--rows: training vertices, which are spread evenly, too: .npy of integers, or a "
-                  "number a line")
+  verb.add_option(
+          "--train", flags.homes.seeds,
+          "--rows: training vertices, to balance as well: .npy of integers, or one number per line")
       ->needs(rows)
       ->type_name("F");
   verb.add_option("--beside", flags.homes.beside,
-                  "--rows: homes that another program made, measured beside: a home for each "
-                  "vertex, as --train")
+                  "--rows: homes from another program to compare with, one per vertex; file "
+                  "formats as for --train")
       ->needs(rows)
       ->type_name("F");
 }
@@ -167,53 +167,54 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<PartitionFlags>();
   PartitionOptions& options = flags->options;
   options.partitions = 8;
-  CLI::App* verb = AddVerb(
-      root, session, "partition", "Divide edges, or rows, and measure how well; makes no store",
-      "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags,
-      RunPartition);
+  CLI::App* verb =
+      AddVerb(root, session, "partition",
+              "Partition edges, or rows, and measure the quality, without a store",
+              "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags,
+              RunPartition);
   verb->add_option("--edges", flags->edges,
-                   "Edge files: TSV, CSV, or .npy int64 [m, 2]; each plain, .gz or .zst; an "
-                   "undirected graph's pairs once")
+                   "Edge files: TSV, CSV or .npy (int64 [m, 2]); plain, .gz or .zst; of an "
+                   "undirected graph each pair once")
       ->required()
       ->type_name("F...");
-  AddList(*verb, "--columns", flags->input.columns, "Columns of text files: src, dst, -")
+  AddList(*verb, "--columns", flags->input.columns,
+          "Columns of text files: src, dst; - skips a column")
       ->default_str("src,dst");
   verb->add_flag("--header", flags->input.header, "Skip the first line of text files");
-  verb->add_option("--vertices", flags->input.vertices, "At least so many vertices, for ids 0..n-1")
+  verb->add_option("--vertices", flags->input.vertices,
+                   "Minimum number of vertices, with ids 0..N-1")
       ->type_name("N");
   AddPartitioner(*verb, options.kind);
-  verb->add_option("--partitions", options.partitions, "Parts that the edges are divided into")
+  verb->add_option("--partitions", options.partitions, "Number of partitions")
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
   verb->add_option("--max-edge-balance", options.max_edge_balance,
-                   "refined, dne, hdrf: most edges of a part, over the mean")
+                   "refined, dne, hdrf: maximum edges of a partition relative to the mean")
       ->type_name("X")
       ->capture_default_str();
   verb->add_option("--max-vertex-balance", options.max_vertex_balance,
-                   "refined: most vertices of a part, over the mean")
+                   "refined: maximum vertices of a partition relative to the mean")
       ->type_name("X")
       ->capture_default_str();
-  verb->add_option("--hdrf-lambda", options.hdrf_lambda, "hdrf: weight of balance")
+  verb->add_option("--hdrf-lambda", options.hdrf_lambda, "hdrf: weight of the balance term")
       ->type_name("X")
       ->capture_default_str();
-  verb->add_option("--seed", options.seed, "Same seed, same parts")
+  verb->add_option("--seed", options.seed, "Random seed; equal seeds give equal partitions")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seeds", flags->seeds, "Runs, with seeds from --seed on")
+  verb->add_option("--seeds", flags->seeds, "Number of runs, with consecutive seeds from --seed")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
   AddThreads(*verb, options.threads);
   AddRowsFlags(*verb, *flags);
-  verb->add_option("--dir", flags->dir,
-                   "Where a scratch file lies for the time being: 8 bytes an edge")
+  verb->add_option("--dir", flags->dir, "Folder for a scratch file of 8 bytes per edge")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option(
-          "--out", flags->out,
-          "Write the part of every input edge: .npy, uint16 [m]; --rows: the home of every "
-          "vertex, int32 [n]")
+  verb->add_option("--out", flags->out,
+                   "Write the partition of every input edge (.npy, uint16 [m]); with --rows: the "
+                   "home of every vertex (int32 [n])")
       ->type_name("F.npy");
   ArrangeOptions(*verb,
                  {"edges", "partitions", "partitioner", "rows", "out", "columns", "header",

@@ -19,20 +19,20 @@ std::string DescribePlan(const Json& f) {
                   WithCommas(f["vertices"]) + " vertices", f["id_kind"].get<std::string>(),
                   HumanBytes(f["input_bytes"]));
   TextTable table;
-  table.Add({"memory to hold all of it", HumanBytes(f["memory_to_hold_bytes"])});
-  table.Add({"least memory it can do with", HumanBytes(f["least_memory_bytes"])});
+  table.Add({"memory without scratch files", HumanBytes(f["memory_to_hold_bytes"])});
+  table.Add({"minimum memory", HumanBytes(f["least_memory_bytes"])});
   text += table.ToString("  ");
   text += fmt::format("with --memory {}:\n", HumanBytes(f["memory_bytes"]));
   TextTable plan;
-  plan.Add({"edges", f["spilled"].get<bool>() ? "through scratch files" : "in memory"});
-  plan.Add({"partitions, at least", WithCommas(f["partitions"])});
+  plan.Add({"edges", f["spilled"].get<bool>() ? "with scratch files" : "in memory"});
+  plan.Add({"minimum partitions", WithCommas(f["partitions"])});
   plan.Add({"partitioner", f["partitioner"].get<std::string>()});
   plan.Add({"peak memory", HumanBytes(f["peak_memory_bytes"])});
   plan.Add({"store", HumanBytes(f["store_bytes"])});
   plan.Add({"scratch files", HumanBytes(f["scratch_bytes"])});
-  plan.Add({"disk at the peak", HumanBytes(f["disk_bytes"])});
-  plan.Add({"disk that is free", HumanBytes(f["free_bytes"])});
-  plan.Add({"time, roughly", HumanSeconds(f["seconds"])});
+  plan.Add({"peak disk space", HumanBytes(f["disk_bytes"])});
+  plan.Add({"free disk space", HumanBytes(f["free_bytes"])});
+  plan.Add({"estimated time", HumanSeconds(f["seconds"])});
   return text + plan.ToString("  ");
 }
 
@@ -78,7 +78,7 @@ Result<Answer> PlanIngestion(const IngestFlags& flags, Session&) {
   Status verdict;
   if (options.memory_bytes > 0 && plan.memory_bytes < plan.min_memory)
     verdict = Status::OutOfMemory(
-        fmt::format("--memory {} is not enough: about {} are needed whatever the partitions",
+        fmt::format("--memory {} is too small: about {} are needed for any number of partitions",
                     HumanBytes(plan.memory_bytes), HumanBytes(plan.min_memory)));
   else if (plan.disk_bytes > free_bytes)
     verdict =
@@ -90,14 +90,17 @@ Result<Answer> PlanIngestion(const IngestFlags& flags, Session&) {
 }  // namespace
 
 void AddPlanVerb(CLI::App& root, Session& session) {
-  CLI::App* plan = root.add_subcommand("plan", "Say what a job would need, without doing it");
+  CLI::App* plan =
+      root.add_subcommand("plan", "Estimate what a job would need, without running it");
   plan->require_subcommand(1);
   plan->footer("Example: rhizome plan ingest --help");
   auto flags = std::make_shared<IngestFlags>();
-  CLI::App* verb = AddVerb(
-      *plan, session, "ingest", "Memory, disk, time and partitions that an ingestion would need",
-      "rhizome plan ingest --edges demo/edges.npy --memory 512M", flags, PlanIngestion);
-  verb->add_option("STORE", flags->store, "The folder that would be made; default: here");
+  CLI::App* verb =
+      AddVerb(*plan, session, "ingest",
+              "Estimate the memory, disk space, time and partitions of an ingestion",
+              "rhizome plan ingest --edges demo/edges.npy --memory 512M", flags, PlanIngestion);
+  verb->add_option("STORE", flags->store,
+                   "Folder that would be created; default: the current folder");
   AddIngestFlags(*verb, *flags);
   ArrangeOptions(*verb,
                  {"edges", "nodes", "node-columns", "array", "columns", "header", "partitions",

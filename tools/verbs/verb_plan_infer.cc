@@ -59,19 +59,19 @@ Json LayerJson(const InferPlanLayer& layer) {
 
 std::string DescribeLayer(const Json& layer) {
   std::string text = fmt::format(
-      "  as infer reads a local store, writing in the order \"{}\": {} chunks wanted, {} read\n"
-      "  from disk caches of the workers, {} chunks in all:\n",
+      "  local store, rows written in the order \"{}\": {} chunks requested, {} read\n"
+      "  disk caches of the workers, {} chunks in total:\n",
       layer["layout"].get<std::string>(), WithCommas(layer["chunk_requests"]),
       WithCommas(layer["chunk_reads"]), WithCommas(layer["worker_chunks"]));
   TextTable table({1, 2});
-  table.Add({"layout", "chunks wanted", "read"});
+  table.Add({"layout", "chunks requested", "read"});
   for (const Json& layout : layer["layouts"]) {
     table.Add({layout["layout"].get<std::string>(), WithCommas(layout["chunk_requests"]),
                WithCommas(layout["chunk_reads"])});
   }
   table.Add({"chosen", WithCommas(layer["chosen_requests"]), WithCommas(layer["chosen_reads"])});
   return text + table.ToString("    ") +
-         fmt::format("    chosen, as it reads least: {}\n", layer["chosen"].get<std::string>());
+         fmt::format("    chosen, with the fewest reads: {}\n", layer["chosen"].get<std::string>());
 }
 
 std::string DescribePlanInfer(const Json& f) {
@@ -80,9 +80,10 @@ std::string DescribePlanInfer(const Json& f) {
                                  HumanBytes(f["cache_bytes"]), HumanSeconds(f["seconds"]));
   std::size_t number = 0;
   for (const Json& layer : f["layers"]) {
-    text += fmt::format("layer {} reads {}: {} of {} rows, {} of them cached\n", ++number,
-                        layer["source"].get<std::string>(), Plural(layer["chunks"], "chunk"),
-                        WithCommas(layer["chunk_rows"]), WithCommas(layer["cache_chunks"]));
+    text +=
+        fmt::format("layer {} reads {}: {} of {} rows, {} of them in the memory cache\n", ++number,
+                    layer["source"].get<std::string>(), Plural(layer["chunks"], "chunk"),
+                    WithCommas(layer["chunk_rows"]), WithCommas(layer["cache_chunks"]));
     text += DescribeLayer(layer);
   }
   return text;
@@ -111,7 +112,7 @@ Result<Answer> RunPlanInfer(const PlanInferFlags& flags, Session& session) {
 void AddPlanInfer(CLI::App& plan, Session& session) {
   auto flags = std::make_shared<PlanInferFlags>();
   CLI::App* verb = AddVerb(
-      plan, session, "infer", "Chunks that an inference would read, and under which layout fewest",
+      plan, session, "infer", "Count the chunks that an inference would read under each layout",
       "rhizome plan infer demo.rz --model-file demo.safetensors --cache-bytes 1M", flags,
       RunPlanInfer);
   verb->add_option("STORE", flags->store, "The store's folder")->required();

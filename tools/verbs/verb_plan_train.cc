@@ -33,11 +33,12 @@ constexpr std::uint32_t kRankSuperbatch = 16;
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
   const MinibatchOptions& minibatch = *train.minibatch();
   if (minibatch.feed.cache != PolicyKind::kBelady)
-    return Fail(Status::InvalidArgument("over ranks, --prefetch selects the policy: omit --cache"));
+    return Fail(Status::InvalidArgument(
+        "--cache is not used with --ranks, where --prefetch selects the policy; omit --cache"));
   RHIZOME_RETURN_IF_ERROR(CheckPrefetch(flags.train.prefetch, minibatch.feed.superbatch));
   if (train.model.no_edges)
-    return Fail(
-        Status::InvalidArgument("--no-edges needs no rows of other ranks: nothing to plan"));
+    return Fail(Status::InvalidArgument(
+        "--no-edges needs no rows of other ranks: there is nothing to plan"));
   const bool has_epochs = flags.train.verb->get_option("--epochs")->count() > 0;
   RankPlanOptions options{.data = train.data,
                           .ranks = flags.ranks,
@@ -80,8 +81,8 @@ Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.train));
   if (options.full_graph() == nullptr) {
     return Fail(
-        Status::InvalidArgument("give --full-graph to plan a training on the full graph, or "
-                                "--ranks to plan one over ranks"));
+        Status::InvalidArgument("give --full-graph to plan training on the full graph, or --ranks "
+                                "to plan training over ranks"));
   }
   options.job.out.clear();
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());

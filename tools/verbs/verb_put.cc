@@ -10,14 +10,15 @@ void AddPutVerb(CLI::App& root, Session& session) {
               "printf '3\\t8\\n8\\t3\\n' | rhizome put demo.rz -", flags, RunUpdate);
   AddUpdateFlags(*verb, *flags);
   verb->add_option("--array", flags->format.array,
-                   "Lines are rows of this array: id v1 v2 ...; a row that exists is replaced")
+                   "Lines are rows of this array: id v1 v2 ...; existing rows are replaced")
       ->type_name("NAME");
   verb->add_flag("--upsert", flags->upsert,
-                 "An edge replaces all of the same source, type and target");
+                 "Replace all existing edges with the same source, type and target");
   verb->add_flag("--create-types", flags->create_types,
-                 "Add edge and vertex types that the store lacks; default: refuse them");
-  verb->add_flag("--no-create-vertices", flags->no_create_vertices,
-                 "Refuse edges and rows of vertices that the store lacks; default: add them");
+                 "Create edge and vertex types that do not exist; default: reject them");
+  verb->add_flag(
+      "--no-create-vertices", flags->no_create_vertices,
+      "Reject edges and rows of vertices that do not exist; default: create the vertices");
   verb->footer(std::string(kUpdateJsonHelp) + verb->get_footer());
 }
 

@@ -40,7 +40,7 @@ std::string DescribeRepair(const Json& f) {
                         one["how"].get<std::string>());
   if (!f["quarantined"].empty())
     text += fmt::format("  {} {} to {}\n", Plural(f["quarantined"].size(), "file"),
-                        dry ? "would go" : "moved", f["quarantine"].get<std::string>());
+                        dry ? "would be moved" : "moved", f["quarantine"].get<std::string>());
   if (dry) return text;
   return text + (f["ok"].get<bool>() ? "  verify: ok\n"
                                      : fmt::format("  verify: {} left\n",
@@ -71,10 +71,10 @@ Result<Answer> RunRepair(const RepairFlags& flags, Session& session) {
   if (report.after.damaged.empty() && !report.after.ok()) {
     answer.verdict = report.after.verdict();
   } else if (earlier && !flags.options.dry_run) {
-    answer.verdict = Status::Busy(fmt::format(
-        "{}: what is current is whole; a program that has the store open still reads an earlier "
-        "version of the arrays, which is not: end it, and run repair again",
-        flags.store));
+    answer.verdict = Status::Busy(
+        fmt::format("{}: the current data is intact, but a program that has the store open still "
+                    "reads a damaged earlier version of the arrays: stop it, and run repair again",
+                    flags.store));
   } else if (!report.after.ok()) {
     answer.verdict = Status::Corruption(
         fmt::format("{}: {} left; restore the store from a backup, or ingest it again", flags.store,
@@ -87,15 +87,15 @@ Result<Answer> RunRepair(const RepairFlags& flags, Session& session) {
 
 void AddRepairVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<RepairFlags>();
-  CLI::App* verb =
-      AddVerb(root, session, "repair",
-              "Move damaged files out of a store, rebuild what can be derived, say what is lost",
-              "rhizome repair demo.rz --dry-run", flags, RunRepair);
+  CLI::App* verb = AddVerb(
+      root, session, "repair",
+      "Move damaged files out of a store, rebuild what can be derived, and report what is lost",
+      "rhizome repair demo.rz --dry-run", flags, RunRepair);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_flag("--dry-run", flags->options.dry_run, "Only say what would be done");
+  verb->add_flag("--dry-run", flags->options.dry_run, "Only report what would be done");
   verb->add_flag(
       "--fill-holes", flags->options.fill_holes,
-      "Keep arrays that lost chunks, with zeros or \"none\" there; default: they are dropped");
+      "Keep arrays that lost chunks, with zeros or \"none\" in the lost rows; default: drop them");
 }
 
 }  // namespace rhizome

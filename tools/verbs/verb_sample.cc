@@ -61,7 +61,7 @@ Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const GraphSnap
     seeds.push_back(vertex);
     return Status::Ok();
   }));
-  if (seeds.empty()) return Fail(Status::InvalidArgument(path + " holds no seed"));
+  if (seeds.empty()) return Fail(Status::InvalidArgument(path + " contains no seeds"));
   return seeds;
 }
 
@@ -71,13 +71,13 @@ Result<std::vector<std::int64_t>> ReadSeedTimes(const std::string& path, std::si
   if (path.empty()) return times;
   RHIZOME_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& line) {
     const auto time = ParseCanonicalInteger(line);
-    if (!time) return Status::InvalidArgument(fmt::format("'{}' is not a whole number", line));
+    if (!time) return Status::InvalidArgument(fmt::format("'{}' is not an integer", line));
     times.push_back(*time);
     return Status::Ok();
   }));
   if (times.size() == seeds) return times;
-  return Fail(Status::InvalidArgument(
-      fmt::format("{} holds {} times for {} seeds; give one for each", path, times.size(), seeds)));
+  return Fail(Status::InvalidArgument(fmt::format(
+      "{} has {} times for {} seeds; give one time per seed", path, times.size(), seeds)));
 }
 
 template <typename T>
@@ -185,7 +185,7 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const GraphSnapshot
   RHIZOME_ASSIGN_OR_RETURN(const SamplerOptions options, ResolveSampleFlags(flags.sampler, graph));
   RHIZOME_ASSIGN_OR_RETURN(const auto times, ReadSeedTimes(flags.seed_times, seeds.size()));
   if (times.empty() != (options.times == nullptr)) {
-    return Fail(Status::InvalidArgument("--time and --seed-times need each other"));
+    return Fail(Status::InvalidArgument("--time and --seed-times must be given together"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const ListsOnDisk disk,
                            OpenLists(flags, graph, options.direction, control));
@@ -224,7 +224,8 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const GraphSnapshot
 
 std::string DescribeSample(const Json& f) {
   std::string text = fmt::format(
-      "{} in {}: {} sampled, {} vertices (each once a batch)\n", Plural(f["seeds"], "seed"),
+      "{} in {}: {} sampled, {} vertices (each counted once per batch)\n",
+      Plural(f["seeds"], "seed"),
       Plural(f["batches"], "batch") == "1 batch" ? "1 batch"
                                                  : WithCommas(f["batches"]) + " batches",
       Plural(f["sampled_edges"], "edge"), WithCommas(f["unique_vertices"]));
@@ -267,24 +268,24 @@ void AddSampleVerb(CLI::App& root, Session& session) {
       "seq 0 999 | rhizome sample demo.rz --seeds - --fanout 10,10 --batch-size 250 --out demo.npz",
       flags, RunSample);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--seeds", flags->seeds, "File of external ids, one a line; - for stdin")
+  verb->add_option("--seeds", flags->seeds, "File with external ids, one per line; - for stdin")
       ->required()
       ->type_name("F");
   AddSampleFlags(*verb, flags->sampler)->required();
   verb->add_option("--seed-times", flags->seed_times,
-                   "With --time: file of the seeds' times, one whole number a line")
+                   "With --time: file with the time of each seed, one integer per line")
       ->type_name("F");
-  verb->add_option("--batch-size", flags->batch_size, "Seeds of one subgraph")
+  verb->add_option("--batch-size", flags->batch_size, "Seeds per batch")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str();
   AddTopologyFlag(*verb, flags->topology);
   AddSize(*verb, kNeighborCacheFlag, flags->cache_bytes, kNeighborCacheHelp)->default_str("256M");
-  AddIoFlag(*verb, flags->io, "How lists are read from disk");
+  AddIoFlag(*verb, flags->io, "I/O method for reading neighbour lists from disk");
   verb->add_option(
           "--out", flags->out,
-          "Write b{i}_vertex_ids (seeds first) and b{i}_edges [2, e] for batch i; where "
-          "vertices were deleted, b{i}_export_rows, the vertices' rows in what export writes")
+          "Write b{i}_vertex_ids (seeds first) and b{i}_edges [2, e] for batch i; if vertices were "
+          "deleted, also b{i}_export_rows, the vertices' rows in exported arrays")
       ->type_name("F.npz");
   AddThreads(*verb, flags->sampler.options.threads);
   ArrangeOptions(*verb, {"seeds", "fanout", "direction", "batch-size", "out", "seed", "threads"},

@@ -57,7 +57,7 @@ class NpyScores final : public ScoreOutput {
 
  private:
   static Status Changed() {
-    return Status::InvalidArgument("the pairs changed between counting and scoring them");
+    return Status::InvalidArgument("the file of pairs changed while it was being scored");
   }
   OutputFile file_;
   std::uint64_t left_;
@@ -106,9 +106,9 @@ Result<std::unique_ptr<ScoreOutput>> OpenOutput(const GraphSnapshot& graph, cons
   if (count == 0) {
     // The header of a .npy file contains its length, so the pairs are read twice.
     if (!flags.all_edges && InputStream::IsReadOnce(flags.pairs)) {
-      return Fail(Status::InvalidArgument(
-          "--out .npy needs to know how many pairs there are: give a file to --pairs, or a .tsv to "
-          "--out"));
+      return Fail(
+          Status::InvalidArgument("--out .npy needs the number of pairs in advance: give a regular "
+                                  "file to --pairs, or a .tsv file to --out"));
     }
     RHIZOME_ASSIGN_OR_RETURN(const PairInput counted, OpenInput(graph, flags));
     RHIZOME_ASSIGN_OR_RETURN(count, CountPairs(counted, control));
@@ -132,20 +132,21 @@ Json ScoreReportJson(const LinkScoreReport& report, const ScoreFlags& flags, dou
 }
 
 std::string DescribeScore(const Json& f) {
-  return fmt::format("{} scored in {}, {} a second; {} read\nwrote {}\n",
-                     WithCommas(f["pairs"]) + (f["pairs"] == 1 ? " pair" : " pairs"),
-                     HumanSeconds(f["seconds"]), HumanCount(f["pairs_per_second"]),
-                     HumanBytes(f["bytes_read"]), f["out"].get<std::string>());
+  return fmt::format(
+      "{} scored in {}, {} per second; {} read\n"
+      "wrote {}\n",
+      WithCommas(f["pairs"]) + (f["pairs"] == 1 ? " pair" : " pairs"), HumanSeconds(f["seconds"]),
+      HumanCount(f["pairs_per_second"]), HumanBytes(f["bytes_read"]), f["out"].get<std::string>());
 }
 
 Status CheckFlags(const ScoreFlags& flags) {
   if (flags.all_edges == !flags.pairs.empty())
-    return Status::InvalidArgument("say what to score: either --pairs F or --all-edges");
+    return Status::InvalidArgument("give either --pairs F or --all-edges");
   const bool needs_decoder = flags.options.scorer != LinkScorerKind::kDot;
   if (needs_decoder == flags.decoder.empty()) {
     return Status::InvalidArgument(needs_decoder
                                        ? "--scorer distmult and mlp need --decoder F.safetensors"
-                                       : "--scorer dot takes no --decoder");
+                                       : "--scorer dot does not use --decoder");
   }
   RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.options.array));
   return Status::Ok();
@@ -193,30 +194,32 @@ void AddScoreVerb(CLI::App& root, Session& session) {
                            "--pairs - --out scores.tsv",
                            flags, RunScore);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--array", flags->options.array, "Embeddings or features")
+  verb->add_option("--array", flags->options.array, "Array with embeddings or features")
       ->required()
       ->type_name("NAME");
   verb->add_option("--pairs", flags->pairs,
-                   "Lines of two ids and perhaps an edge type, TSV or CSV, - for stdin; or .npy, "
-                   "int64 [m, 2]")
+                   "Pairs to score: TSV or CSV lines of two ids and optionally an edge type, - for "
+                   "stdin; or .npy, int64 [m, 2]")
       ->type_name("F");
-  verb->add_flag("--all-edges", flags->all_edges,
-                 "All edges, as export --edges lists them; of an undirected graph each pair once");
+  verb->add_flag(
+      "--all-edges", flags->all_edges,
+      "Score all edges, in the order of export --edges; of an undirected graph each pair once");
   AddChoice<LinkScorerKind>(*verb, "--scorer", flags->options.scorer,
                             {{"dot", LinkScorerKind::kDot},
                              {"distmult", LinkScorerKind::kDistMult},
                              {"mlp", LinkScorerKind::kMlp}},
-                            "How two rows become a score");
+                            "Function that computes a score from two rows");
   verb->add_option("--decoder", flags->decoder,
-                   "Weights: `relations` [types, dim], or `layers.<k>.weight` and "
-                   "`layers.<k>.bias` of an MLP over the product of the rows or both in a row")
+                   "Weights. distmult: `relations` [types, dim]; mlp: `layers.<k>.weight` and "
+                   "`layers.<k>.bias`, applied to the product or the concatenation of the rows")
       ->type_name("F.safetensors");
-  verb->add_option("--out", flags->out,
-                   "Lines src, dst, score, - for standard output; or float32 [m]")
+  verb->add_option(
+          "--out", flags->out,
+          "Output file: lines src, dst, score (- for standard output), or .npy, float32 [m]")
       ->required()
       ->type_name("F.tsv|F.csv|F.npy");
   AddSize(*verb, "--memory", flags->memory_bytes,
-          "Bound on memory, beyond the bare process; default: 1G for rows and pairs");
+          "Memory limit of the process beyond its size at start; default: 1G for rows and pairs");
   AddThreads(*verb, flags->options.threads);
 }
 

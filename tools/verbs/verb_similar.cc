@@ -23,7 +23,7 @@ struct SimilarFlags {
 /// Prints a note about rows that were left out because they contain NaN or infinity.
 void WarnLeftOutRows(const std::string& name, std::uint64_t rows) {
   if (rows == 0) return;
-  fmt::print(stderr, "note: {} of {} {} NaN or an infinite value and {} left out\n",
+  fmt::print(stderr, "note: {} of {} {} NaN or an infinite value and {} ignored\n",
              Plural(rows, "row"), name, rows == 1 ? "has" : "have", rows == 1 ? "is" : "are");
 }
 
@@ -113,15 +113,16 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
 void AddSimilarVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<SimilarFlags>();
   CLI::App* verb =
-      AddVerb(root, session, "similar", "Nearest vertices by cosine; several arrays side by side",
+      AddVerb(root, session, "similar",
+              "Find the nearest vertices by cosine similarity, in one or more arrays",
               "rhizome similar demo.rz 7 --array embedding --array feat --k 5", flags, RunSimilar);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("ID", flags->id, "The vertex, by its external id")->required();
-  verb->add_option("--array", flags->arrays, "The array to compare; may be repeated")
+  verb->add_option("ID", flags->id, "External id of the vertex")->required();
+  verb->add_option("--array", flags->arrays, "Array to compare; may be repeated")
       ->required()
       ->allow_extra_args(false)
       ->type_name("NAME");
-  verb->add_option("-k,--k", flags->k, "How many")
+  verb->add_option("-k,--k", flags->k, "Number of vertices to return")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
       ->type_name("N")
       ->capture_default_str();

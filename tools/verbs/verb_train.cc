@@ -74,13 +74,13 @@ std::string DescribeDevice(const Json& f) {
   }
   const Json& device = f["device"];
   return fmt::format(
-      "on {}: {} for rows ({}), {} of the rows were there; {} went up{} in {:.2f} s; waited "
-      "{:.2f} s for the device\n",
+      "device {}: {} for rows (policy {}), hit rate {}; {} uploaded{} in {:.2f} s; waited {:.2f} s "
+      "for the device\n",
       device["name"].get<std::string>(), HumanBytes(device["frame_bytes"]),
       device["cache"].get<std::string>(),
       Percent(rows == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(rows)),
       HumanBytes(bytes),
-      device["reads_host_cache"].get<bool>() ? " out of the cache, asked for" : ", packed",
+      device["reads_host_cache"].get<bool>() ? " directly from the row cache" : ", packed",
       uploading, waiting);
 }
 
@@ -98,7 +98,7 @@ Json ProfileJson(const FeedProfileReport& profile) {
 /// Formats the trial runs that determined the length of a superbatch.
 std::string DescribeTrials(const Json& f) {
   std::string text =
-      fmt::format("superbatches tried by a replay of {} minibatches, reading of one:",
+      fmt::format("superbatch sizes tried in a replay of {} minibatches, read time per minibatch:",
                   f["profile"]["minibatches"].get<std::uint64_t>());
   for (const Json& one : f["profile"]["tried"]) {
     text += fmt::format("{} {}: {:.3g} ms", text.back() == ':' ? "" : ",",
@@ -114,16 +114,17 @@ std::string DescribeOutcome(const Json& f) {
   const int best = f["best_epoch"].get<int>();
   std::string text;
   if (f["stopped_early"].get<bool>())
-    text += fmt::format("stopped after epoch {}: none was better than {} for so long\n",
+    text += fmt::format("stopped after epoch {}: no improvement since epoch {}\n",
                         f["epochs"].size(), best);
   if (!f["tested"].get<bool>()) {
-    text += fmt::format("epoch {} was kept; with --no-test its accuracy was not measured\n", best);
+    text += fmt::format("epoch {} was kept; its accuracy was not measured (--no-test)\n", best);
   } else if (f["majority_accuracy"].is_null()) {
     text += fmt::format("epoch {}:\n", best);
   } else {
-    text += fmt::format("validation {}, test {}  (epoch {}; always the commonest class: {})\n",
-                        PercentOrNone(f["valid_accuracy"]), PercentOrNone(f["test_accuracy"]), best,
-                        PercentOrNone(f["majority_accuracy"]));
+    text += fmt::format(
+        "validation {}, test {}  (epoch {}; always predicting the most common class: {})\n",
+        PercentOrNone(f["valid_accuracy"]), PercentOrNone(f["test_accuracy"]), best,
+        PercentOrNone(f["majority_accuracy"]));
   }
   return text + DescribeMetrics(f) + DescribeSeeds(f);
 }
@@ -150,8 +151,8 @@ std::string DescribeTrain(const Json& f) {
            next;
   TextTable table({0, 1, 2, 3, 4, 5, 6, 7});
   const std::string monitor = f["monitor"];
-  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "rows wanted", "rows read",
-             "bytes read", "hits, prefill too"});
+  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "rows requested", "rows read",
+             "bytes read", "hits, with prefill"});
   std::size_t number = 0;
   for (const Json& e : f["epochs"]) {
     ++number;
@@ -165,8 +166,8 @@ std::string DescribeTrain(const Json& f) {
   text += DescribeOutcome(f);
   const Json& memory = f["memory"];
   text += fmt::format(
-      "superbatches of {} minibatches (schedules {}), overlap {}, pool {}, prior {}, beside {} of "
-      "graph and labels and {} of minibatches in flight\n",
+      "superbatches of {} minibatches (schedules {}), overlap {}, row cache {}, prior {}; graph "
+      "and labels {}, minibatches in flight {}\n",
       f["superbatch"].get<int>(), HumanBytes(memory["schedule_bytes"]),
       f["overlap"].get<std::string>(), HumanBytes(memory["cache_bytes"]),
       f["prior"].get<std::string>(), HumanBytes(memory["held_bytes"]),
@@ -181,8 +182,8 @@ std::string DescribeTrain(const Json& f) {
   if (f.contains("topology")) {
     const Json& lists = f["topology"];
     text += fmt::format(
-        "lists from disk: {} reads, {}, {:.1f} in flight; of {} lists {} in the neighbour cache "
-        "({}, filled before)\n",
+        "lists from disk: {} reads, {}, {:.1f} in flight; {} lists requested, {} of them in the "
+        "neighbour cache ({}, filled at the start)\n",
         WithCommas(lists["reads"]), HumanBytes(lists["bytes_read"]),
         lists["mean_depth"].get<double>(), WithCommas(lists["lists"]), Percent(lists["hit_rate"]),
         HumanBytes(lists["neighbor_cache_bytes"]));
@@ -328,9 +329,9 @@ Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
   const Status written = WriteDescriptions(flags, *partial, why.message());
   if (written.ok()) {
     options.job.note(
-        fmt::format("what was done until then is in {}", fmt::join(DescribedIn(flags), ", ")));
+        fmt::format("the results so far are in {}", fmt::join(DescribedIn(flags), ", ")));
   } else {
-    options.job.note("what was done until then could not be described: " + written.ToString());
+    options.job.note("the results so far could not be written: " + written.ToString());
   }
   return report;
 }

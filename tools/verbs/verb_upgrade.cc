@@ -14,7 +14,7 @@ std::string DescribeUpgrade(const Json& f) {
   const std::string store = f["store"].get<std::string>();
   const auto to = f["format"].get<std::uint64_t>();
   if (f["from"] == f["format"]) return fmt::format("{}: already at format {}\n", store, to);
-  return fmt::format("{}: brought from format {} to format {}\n", store,
+  return fmt::format("{}: upgraded from format {} to format {}\n", store,
                      f["from"].get<std::uint64_t>(), to);
 }
 
@@ -29,9 +29,9 @@ Result<Answer> RunUpgrade(const UpgradeFlags& flags, Session& session) {
 
 void AddUpgradeVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<UpgradeFlags>();
-  CLI::App* verb =
-      AddVerb(root, session, "upgrade", "Bring a store of an older format to this build's",
-              "rhizome upgrade demo.rz", flags, RunUpgrade);
+  CLI::App* verb = AddVerb(root, session, "upgrade",
+                           "Upgrade a store of an older format to the format of this version",
+                           "rhizome upgrade demo.rz", flags, RunUpgrade);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
 }
 

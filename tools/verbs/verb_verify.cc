@@ -26,16 +26,16 @@ std::string DescribeLeftovers(const Json& f) {
     const bool record = backups && name.starts_with("backups/");
     if (record)
       text += fmt::format(
-          "  {} is cut off, as a backup that was killed leaves it: nothing removes it, nor files "
-          "that it alone may name; remove it if no such backup is missed\n",
+          "  {} is cut off, as after a backup that was killed: it is not removed automatically, "
+          "nor are files that only it may name; remove it if that backup is not needed\n",
           name);
     removable += record ? 0 : 1;
   }
   if (removable > 0)
     text += fmt::format("  {} of interrupted runs; the next {} removes them\n",
-                        Plural(removable, "leftover"), backups ? "backup" : "run that writes");
+                        Plural(removable, "leftover"), backups ? "backup" : "writer");
   for (const Json& stranger : f["strangers"])
-    text += fmt::format("  {}: nothing of this version has put it there, and nothing removes it\n",
+    text += fmt::format("  {}: not a file of this version, and not removed automatically\n",
                         stranger.get<std::string>());
   return text;
 }
@@ -50,7 +50,7 @@ std::string DescribeVerify(const Json& f) {
   }
   const bool damaged = !f["damaged"].empty();
   std::string text = fmt::format("{}: {} ({} read)\n", f["store"].get<std::string>(),
-                                 damaged ? "DAMAGED" : "NOT ALL COULD BE READ", scope);
+                                 damaged ? "DAMAGED" : "NOT COMPLETELY READ", scope);
   for (const Json& damage : f["damaged"]) {
     text += fmt::format("  {}, byte {}: {}\n", damage["file"].get<std::string>(),
                         damage["offset"].get<std::uint64_t>(), damage["what"].get<std::string>());
@@ -104,7 +104,7 @@ Result<Answer> RunVerify(const VerifyFlags& flags, Session& session) {
                     flags.store, Plural(report.damaged.size(), "damaged place")));
   } else if (!report.ok()) {
     answer.verdict = report.verdict().WithContext(
-        fmt::format("{}: {} not read, nothing else is wrong", flags.store,
+        fmt::format("{}: {} could not be read; no damage was found", flags.store,
                     Plural(report.unread.size(), "file")));
   }
   return answer;
@@ -116,7 +116,7 @@ void AddVerifyVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* verb =
       AddVerb(root, session, "verify",
-              "Check every byte and every invariant of a store or of backups; damage is listed",
+              "Check every byte and every invariant of a store or of backups, and list damage",
               "rhizome verify demo.rz", flags, RunVerify);
   verb->add_option("STORE", flags->store, "The store's folder, or a folder of backups")->required();
 }

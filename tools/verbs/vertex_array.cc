@@ -11,8 +11,8 @@ namespace rhizome {
 Status CheckVertexArray(const ArrayEntry& entry) {
   if (!IsOfEdges(entry)) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("'{}' is an attribute of edges: its rows are the edge ids of a partition, not "
-                  "vertices; export writes them in that order",
+      fmt::format("'{}' is an edge attribute: its rows belong to the edge ids of a partition, not "
+                  "to vertices; export writes them in that order",
                   ShownName(entry.name)));
 }
 
@@ -41,10 +41,9 @@ void WarnLostRows(const Session& session, const ArrayEntry& entry, Json& fields)
   if (lost.empty()) return;
   fields["lost_rows"].push_back({{"array", ShownName(entry.name)}, {"rows", lost}});
   if (session.printer) session.printer->Clear();
-  Tell("note",
-       fmt::format("array {}: a repair could not save rows {} (in the order of that time), which "
-                   "hold {} since then unless they were put again",
-                   ShownName(entry.name), lost, ShownMissingRow(entry)));
+  Tell("note", fmt::format("array {}: rows {} (in the order at that time) were lost in a repair, "
+                           "and are {} unless they were put again",
+                           ShownName(entry.name), lost, ShownMissingRow(entry)));
 }
 
 }  // namespace
@@ -59,7 +58,7 @@ Status WarnIfStale(const Session& session, const GraphSnapshot& graph, const Arr
                 {"written_since", staleness.written_since}};
   std::string what;
   if (staleness.marked_rows != 0)
-    what = fmt::format("{} stale, as {} says", Plural(staleness.marked_rows, "row"),
+    what = fmt::format("{} stale, according to {}", Plural(staleness.marked_rows, "row"),
                        ShownName(StaleName(entry.name)));
   if (staleness.written_since)
     what +=
@@ -69,12 +68,13 @@ Status WarnIfStale(const Session& session, const GraphSnapshot& graph, const Arr
     std::byte mark{};
     RHIZOME_RETURN_IF_ERROR(graph.ReadRows(marks, std::span(&*row_of, 1), std::span(&mark, 1)));
     found["row_marked"] = mark != std::byte{0};
-    what += mark != std::byte{0} ? "; this row is one of them" : "; this row is none of them";
+    what += mark != std::byte{0} ? "; this row is marked as stale"
+                                 : "; this row is not marked as stale";
   }
   fields["stale"].push_back(std::move(found));
   if (session.printer) session.printer->Clear();
-  Tell("note", fmt::format("array {}: {}; infer --incremental computes what changed",
-                           ShownName(entry.name), what));
+  Tell("note",
+       fmt::format("array {}: {}; infer --incremental updates it", ShownName(entry.name), what));
   return Status::Ok();
 }
 

@@ -29,7 +29,7 @@ if has_gnn; then
   rhizome score s.rz --array feat --pairs <(printf 'a\tb\nc\ta\n') --out scores.tsv >/dev/null || fail "score of <(...)"
   [ "$(wc -l <scores.tsv)" -eq 2 ] || fail "scores of <(...): $(cat scores.tsv)"
   expect_exit 1 rhizome score s.rz --array feat --pairs <(printf 'a\tb\n') --out scores.npy
-  expect_says "how many pairs"
+  expect_says "needs the number of pairs in advance"
 else
   echo "skipped: score, this build has no librhizome_gnn"
 fi

@@ -57,7 +57,7 @@ expect_says "nowhere.txt" "balanced"
 expect_exit 1 rhizome train plain.rz --epochs 1 --fanout 4,4 --hidden 4 --init p.safetensors
 expect_says "p.safetensors" "head.weight has shape [8, 8]" "[8, 4]"
 expect_exit 0 rhizome train plain.rz "${train[@]}" --init p.safetensors --seeds 2 --out q.safetensors
-grep -q 'test accuracy of 2 seeds: .* ± ' out || fail "train --seeds 2: $(cat out)"
+grep -q 'test accuracy over 2 seeds: .* ± ' out || fail "train --seeds 2: $(cat out)"
 grep -q 'f1_macro' out || fail "train prints no metrics: $(cat out)"
 expect_exit 0 rhizome train plain.rz --epochs 50 --fanout 4,4 --hidden 8 --patience 1 --out q.safetensors
 grep -q '^stopped after epoch' out || fail "train --patience 1: $(cat out)"
@@ -69,7 +69,7 @@ expect_json out 'j["published_before"] is False'
 expect_exit 0 "${infer[@]}" --resume --json
 expect_json out 'j["published_before"] is True' 'j["array"] == "emb"'
 expect_exit 0 "${infer[@]}" --resume
-grep -q 'run before' out || fail "infer --resume of a published job: $(cat out)"
+grep -q 'published by an earlier run' out || fail "infer --resume of a published job: $(cat out)"
 expect_exit 1 "${infer[@]}"
 expect_exit 1 "${infer[@]}" --resume --scores
 expect_exit 1 "${infer[@]}" --resume --fanout 3,3

@@ -15,7 +15,7 @@ for direction in both in out; do
   expect_exit 0 rhizome delete $direction.rz d.tsv --columns src,dst,type --json
   expect_json out 'j["applied"] == 4' 'j["absent"] == 3'
   expect_exit 0 rhizome delete $direction.rz d.tsv --columns src,dst,type
-  grep -q '4 of which deleted nothing' out || fail "$direction: $(cat out)"
+  grep -q '4 without effect' out || fail "$direction: $(cat out)"
 done
 
 # Within a batch the lines before count.
@@ -54,7 +54,7 @@ for ids in 'a b c' '0 1 2' '10 20 30'; do
   for file in before.json after.json; do
     expect_json $file 'j["vertices"] == 2' 'j["deleted_vertices"] == 1' 'j["edges"] == 1'
   done
-  rhizome info "i$1.rz" | grep -q 'vertices *2, beside 1 deleted' || fail "info: $(rhizome info "i$1.rz" | head -n 4)"
+  rhizome info "i$1.rz" | grep -q 'vertices *2, and 1 deleted' || fail "info: $(rhizome info "i$1.rz" | head -n 4)"
 done
 
 # --- A batch that changed nothing has no number: the last commit's is said
@@ -79,8 +79,8 @@ expect_exit 0 rhizome verify both.rz --json
 expect_json out 'j["orphans"] == ["scratch/empty"]' 'j["strangers"] == ["scratch/mine"]'
 expect_exit 0 rhizome put both.rz b.jsonl
 expect_exit 0 rhizome verify both.rz
-grep -q 'leftover' out && fail "a leftover that the next run that writes does not remove: $(cat out)"
-grep -q 'scratch/mine: .* nothing removes it' out || fail "verify: $(cat out)"
+grep -q 'leftover' out && fail "a leftover that the next writer does not remove: $(cat out)"
+grep -q 'scratch/mine: .* not removed automatically' out || fail "verify: $(cat out)"
 expect_exit 0 rhizome backup u.rz bak
 mkdir bak/files/zz
 for left in files/zz/left deltas/000009; do echo x >bak/$left; done
@@ -105,22 +105,22 @@ rm r.rz/generations/000001/arrays/emb.v2/c.0.0
 exec 8<r.rz/generations/000001/PIN && flock -s 8 # as a reader does
 exec 9<"$(ls -d r.rz/generations/000001/MANIFEST-* | tail -n 1)" && flock -s 9
 expect_exit 4 rhizome repair r.rz --fill-holes
-expect_says 'what is current is whole' 'run repair again'
+expect_says 'the current data is intact' 'run repair again'
 expect_exit 3 rhizome verify r.rz
 grep -q 'only an earlier version of the arrays names it' out || fail "verify: $(cat out)"
 exec 8<&- 9<&-
 expect_exit 0 rhizome repair r.rz
 expect_exit 0 rhizome verify r.rz
 expect_exit 0 rhizome info r.rz
-grep -q 'rows of emb@3 that a repair could not save, and that hold zeros: 0-63' out || fail "info: $(cat out)"
+grep -q 'rows of emb@3 that were lost in a repair, and are now zeros: 0-63' out || fail "info: $(cat out)"
 for verb in "get r.rz 1 --array emb" "export r.rz --array emb --out o.npy"; do
   # shellcheck disable=SC2086
   "$RHIZOME" $verb >out 2>err </dev/null
-  expect_says 'array emb@3: a repair could not save rows 0-63'
-  expect_says 'which hold zeros since then'
+  expect_says 'array emb@3: rows 0-63'
+  expect_says 'were lost in a repair, and are zeros'
 done
 rm r.rz/generations/000001/arrays/label/c.0.0
 expect_exit 0 rhizome repair r.rz --fill-holes
 expect_exit 0 rhizome info r.rz
-grep -q 'rows of label@1 that a repair could not save, and that hold -1 (none): ' out || fail "info: $(cat out)"
+grep -q 'rows of label@1 that were lost in a repair, and are now -1 (none): ' out || fail "info: $(cat out)"
 finish

@@ -71,10 +71,10 @@ lose() {
   for ((rank = 0; rank < ranks; ++rank)); do
     [ "$rank" = "$lost" ] && continue
     code=$(cat "$folder/code.$rank" 2>/dev/null || echo none)
-    if grep -qE "rank $lost \(rzhost$lost\) (has been silent for|is lost: )|(nearly as long|silent for longest:) .*rank $lost \(" "$folder/err.$rank"; then
+    if grep -qE "rank $lost \(rzhost$lost\) (has been silent for|is lost: )|(nearly as long|silent for the longest time:) .*rank $lost \(" "$folder/err.$rank"; then
       spoke=$((spoke + 1))
       [ "$code" = 2 ] || [ "$code" = none ] || fail "$kind of rank $lost: rank $rank ended with $code"
-    elif [ "$moment" = start ] && grep -q "MPI has not started in $limit s" "$folder/err.$rank"; then
+    elif [ "$moment" = start ] && grep -q "MPI did not start within $limit s" "$folder/err.$rank"; then
       spoke=$((spoke + 1))
     elif [ "$code" = 0 ]; then
       fail "$kind of rank $lost: rank $rank ended with 0"

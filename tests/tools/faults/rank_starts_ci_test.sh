@@ -85,8 +85,8 @@ PY
 said() { grep -qE -e "$1" "$2" || fail "$3: $(head -c 600 "$2")"; }
 # A rank that waits in MPI_Init cannot know which other one it waits for; later it can.
 lost_text() {
-  echo "MPI has not started in 30 s|rank $1 \(.*\) (has been silent for|is lost: )"
-  echo "(nearly as long|silent for longest:) .*rank $1 \("
+  echo "MPI did not start within 30 s|rank $1 \(.*\) (has been silent for|is lost: )"
+  echo "(nearly as long|silent for the longest time:) .*rank $1 \("
 }
 ends_with_2() { # FOLDER VICTIM WHAT
   local rank
@@ -107,7 +107,7 @@ launch killed.1 1 KILL "$chat" 0 2 killed.1
 ends_with_2 stopped.0 0 "stopped before MPI_Init"
 ends_with_2 stopped.2 2 "stopped before MPI_Init"
 ends_with_2 killed.1 1 "killed before MPI_Init"
-said "rank 0 of 3 \(Open MPI started it\): MPI has not started in 30 s: MPI_Init waits for all ranks .*--peer-timeout" \
+said "rank 0 of 3, started by Open MPI: MPI did not start within 30 s: MPI_Init waits for all ranks .*--peer-timeout" \
   stopped.2/err.0 "the message"
 
 # --- At moments of the start: 0.3 s on an idle machine.
@@ -226,7 +226,7 @@ if other_mpi; then
       await gone || fail "5.0: rank $rank is left"
     done
     cat "other.$i"/err.* >said
-    said "MPI has not started in 30 s" said "5.0: nobody says what they waited for"
+    said "MPI did not start within 30 s" said "5.0: nobody says what they waited for"
     clear_up "other.$i"
   done
 else

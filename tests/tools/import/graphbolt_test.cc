@@ -276,7 +276,7 @@ TEST_F(GraphBoltTest, WhatMetadataSaysWrongIsRefused) {
   ExpectRefused("type: paper:cites:paper", "type: papercites", bad, {"graph.edges", "papercites"});
   ExpectRefused("type: paper:cites:paper", "type: paper:cites:page", bad, {"'page'"});
   ExpectRefused("name: feat\n  format: numpy", "name: feat\n  format: torch", bad,
-                {"feature_data", "a file of torch", "rhizome.graphbolt.Dataset"});
+                {"feature_data", "a torch file", "rhizome.graphbolt.Dataset"});
   Write("deep.npy", NpyBytes("<f4", "2, 2, 2", std::vector<float>(8)));
   ExpectRefused("path: feat-paper.npy", "path: deep.npy", bad,
                 {"deep.npy", "3 dimensions", "rhizome.graphbolt.Dataset"});

@@ -47,7 +47,7 @@ rhizome put more.rz more.tsv >/dev/null || fail "put"
 rhizome array add more.rz late=e1.npy --json >o.json || fail "add over a delta"
 expect_json o.json 'j["new_vertices"] == 2 and j["rows"] == 256 and j["rows_given"] == 256'
 rhizome array add more.rz later=e1.npy >o.txt || fail "add over a delta"
-grep -q '2 vertices came with updates and have no row yet' o.txt || fail "add says: $(cat o.txt)"
+grep -q '2 vertices were added by updates and have no row yet' o.txt || fail "add says: $(cat o.txt)"
 printf '256\t8\t9\n' >row.tsv
 rhizome put more.rz row.tsv --array late >/dev/null || fail "put a row"
 rhizome get more.rz 256 --array late --json >o.json

@@ -87,7 +87,7 @@ expect_exit 2 rhizome upgrade none.rz
 # --- doctor
 expect_exit 0 rhizome doctor
 grep -q rocksdb out || fail "doctor says: $(cat out)"
-grep -qE '^ *device +(none: |.* copied to at )' out || fail "doctor says of the device: $(cat out)"
+grep -qE '^ *device +(none: |.* copies at )' out || fail "doctor says of the device: $(cat out)"
 rhizome doctor demo.rz --json >o.json || fail "doctor of a store"
 expect_json o.json 'j["path"]["maker"] in ("uring", "pread") and j["path"]["why"]' \
   'j["direct"]["granted"] == j["path"]["direct"] and j["versions"]["rocksdb"][0].isdigit()' \

@@ -59,7 +59,7 @@ python3 -c "import sys; sys.exit(not $given < $(seconds))" || fail "seconds: $gi
 expect_exit 0 rhizome plan train p.rz --fanout 5,5 --ranks 3 --json
 expect_json out 'j["homes_by"] == "partitions"' 'j["plans"][0]["remote_rows_requested"] > 0'
 expect_exit 0 rhizome plan train p.rz --fanout 5,5 --ranks 3
-grep -q "partitions in place of homes" out && grep -q "and 1 to measure" out || fail "the text: $(cat out)"
+grep -q "partitions instead of homes" out && grep -q "and 1 evaluation step" out || fail "the text: $(cat out)"
 
 for bad in "--ranks 7" "--ranks 0" "--ranks 2 --link fast" "--ranks 2 --link 10G,50" "--ranks 2 --cache lru" \
   "--ranks 2 --full-graph" "--ranks 2 --processors -1" "--ranks 2 --no-edges" "--ranks 2 --split nothing:x"; do

@@ -67,9 +67,9 @@ for labels in label binary flags numbers; do
   done
 done
 rhizome similar nan.rz 'v, 3' --array feat >/dev/null 2>err || fail "similar: $(cat err)"
-grep -q "1 row of feat has NaN or an infinite value and is left out" err || fail "similar says nothing of NaN: $(cat err)"
+grep -q "1 row of feat has NaN or an infinite value and is ignored" err || fail "similar says nothing of NaN: $(cat err)"
 rhizome export nan.rz --predictions label.st --out nan.csv >out 2>/dev/null || fail "predictions"
-grep -q "rows without an answer: scores are NaN or infinite" out || fail "the report says nothing of NaN"
+grep -q "rows without a prediction: the scores are NaN or infinite" out || fail "the report says nothing of NaN"
 python - <<'PY' || fail "rows without finite scores are not what the files say"
 import csv, json
 import numpy as np

@@ -32,7 +32,7 @@ PYTHON
 expect_exit 0 rhizome "${train[@]/96K/1M}" --cache static --json
 cp out static.json
 expect_exit 0 rhizome "${train[@]}"
-grep -q 'rows wanted *rows read *bytes read *hits, prefill too' out || fail "the table: $(cat out)"
+grep -q 'rows requested *rows read *bytes read *hits, with prefill' out || fail "the table: $(cat out)"
 python3 - <<'PYTHON' || fail "hits and reads"
 import json
 for name in ("static.json", "uses.json"):

@@ -84,7 +84,7 @@ kill -INT $pid
 code=0
 wait $pid || code=$?
 [ $code -eq 130 ] || fail "an interrupted training exits with $code"
-grep -q "what was done until then is in i.html, i.csv" err || fail "nothing is said of what is left: $(tail -n 3 err)"
+grep -q "the results so far are in i.html, i.csv" err || fail "nothing is said of what is left: $(tail -n 3 err)"
 [ "$(wc -l <i.csv)" -ge 3 ] || fail "the curves of complete epochs are missing"
 grep -q 'class="stopped"' i.html || fail "the page does not say that training was interrupted"
 grep -q '</html>' i.html || fail "the page is cut off"

@@ -127,7 +127,7 @@ expect_json out 'j["values"] == ["NaN(0x7c01)", 0]'
 # What older versions wrote for all of these cannot be told apart.
 printf '{"id": 1, "rows": {"f": [null, 1]}}\n' >old.jsonl
 expect_exit 1 rhizome put follower.rz old.jsonl
-expect_says "old.jsonl:1" "null" "older version" "write the changes again"
+expect_says "old.jsonl:1" "null" "older version" "export the changes again"
 for value in '"nan"' '"1"' '"NaN(0x7fc00000"' true; do
   printf '{"id": 1, "rows": {"f": [%s, 1]}}\n' "$value" >bad.jsonl
   expect_exit 1 rhizome put follower.rz bad.jsonl && expect_says "bad.jsonl:1" "float32"

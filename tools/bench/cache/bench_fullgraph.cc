@@ -199,8 +199,12 @@ std::string FullGraphPlotScript(const BenchFullGraphOptions& options, const Json
     script += "EOD\n";
   }
   script += fmt::format(
-      "set multiplot layout {},2\nset xlabel 'layers'\nset grid\nset yrange [0:*]\n"
-      "set ylabel 'bytes over those of the plan'\nset key top left\n",
+      "set multiplot layout {},2\n"
+      "set xlabel 'layers'\n"
+      "set grid\n"
+      "set yrange [0:*]\n"
+      "set ylabel 'bytes relative to the plan'\n"
+      "set key top left\n",
       (options.limits.size() + 1) / 2);
   for (std::size_t l = 0; l < options.limits.size(); ++l) {
     script += fmt::format("set title 'memory: {} of the activations'\nplot ", options.limits[l]);
@@ -221,8 +225,8 @@ Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobContr
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   for (const std::string& limit : options.limits) {
     if (!ParseLimit(limit)) {
-      return Fail(Status::InvalidArgument("--limits: '" + limit +
-                                          "' is no share of the activations; write 1/4 or 0.25"));
+      return Fail(Status::InvalidArgument(
+          "--limits: '" + limit + "' is not a fraction of the activations, such as 1/4 or 0.25"));
     }
   }
   RHIZOME_ASSIGN_OR_RETURN(const BenchGraph graph, OpenBenchGraph(options.graph, control));

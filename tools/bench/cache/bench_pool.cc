@@ -177,7 +177,8 @@ Status CheckPoolOptions(const BenchPoolOptions& options) {
   for (const auto& shares : {options.shares, options.device_shares}) {
     for (const double share : shares) {
       if (!(share > 0 && share <= 1)) {
-        return Status::InvalidArgument("bench pool: a share of the rows lies above 0 and up to 1");
+        return Status::InvalidArgument(
+            "bench pool: a share of the rows must be above 0 and at most 1");
       }
     }
   }

@@ -156,8 +156,8 @@ Result<Json> BenchRedditShape() {
       {"assumed", "two layers and the hidden width 256, which the paper does not name"},
       {"counted", "bytes read by operators in one epoch; writes hide behind computing, as in ROC"},
       {"evidence",
-       "weak: the operators, which the paper does not list, were chosen among 64 lists of them, 12 "
-       "of which come within 7 % of all three bars"},
+       "weak: the operators, which the paper does not list, were chosen among 64 lists, 12 with "
+       "results within 7 % of all three bars"},
       {"fitted", "the capacity, which the paper does not name, to the bars of LRU and ROC at once"},
       {"fitted_capacity_gb", best->capacity},
       {"worst_off", best->WorstError()},

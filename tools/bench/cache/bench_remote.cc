@@ -227,7 +227,7 @@ const std::vector<std::string>& RemotePolicies() {
 Result<Json> BenchRemote(const BenchRemoteOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   if (options.stores.empty() && options.traces.empty())
-    return Fail(Status::InvalidArgument("name a store with --store, or a graph with --traces"));
+    return Fail(Status::InvalidArgument("give a store with --store, or a graph with --traces"));
   RemoteComparison contest(options, control);
   for (const std::string& store : options.stores) {
     RHIZOME_ASSIGN_OR_RETURN(const RemoteGraph graph, DrawGraph(store, store, options, control));

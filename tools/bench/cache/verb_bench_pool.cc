@@ -21,7 +21,7 @@ Status ReadLists(const PoolFlags& flags, BenchPoolOptions& options) {
   for (const std::string& text : flags.pools) {
     const std::optional<std::uint64_t> bytes = ParseSize(text);
     if (!bytes) {
-      return Status::InvalidArgument("--pools: " + text + " is no size; write 64M or 1G");
+      return Status::InvalidArgument("--pools: " + text + " is not a size such as 64M or 1G");
     }
     options.pool_bytes.push_back(*bytes);
   }
@@ -31,7 +31,7 @@ Status ReadLists(const PoolFlags& flags, BenchPoolOptions& options) {
     const std::optional<double> share = ParseShare(text);
     if (!share) {
       return Status::InvalidArgument("--device-pool: '" + text +
-                                     "' is no share of the rows; write 5% or 0.05");
+                                     "' is not a fraction of the rows, such as 5% or 0.05");
     }
     options.device_shares.push_back(*share);
   }
@@ -50,10 +50,11 @@ Result<Answer> RunBenchPool(const PoolFlags& flags, Session& session) {
   options.cost.fixed_gap_bytes = flags.gap_bytes;
   if (options.graph.dim > 0) options.array = "feat";
   if (options.graph.store && options.graph.dim > 0) {
-    return Fail(Status::InvalidArgument("--dim makes an array; --store has its own: --array"));
+    return Fail(Status::InvalidArgument(
+        "--dim generates an array; with --store, name one of its arrays with --array"));
   }
   if (!options.array.empty() && !options.graph.store && options.graph.dim == 0) {
-    return Fail(Status::InvalidArgument("--array needs --store; or let --dim make one"));
+    return Fail(Status::InvalidArgument("--array needs --store; to generate an array, use --dim"));
   }
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchPool(options, session.control));
   return Answer{std::move(fields), DescribeBench, {}};
@@ -61,43 +62,44 @@ Result<Answer> RunBenchPool(const PoolFlags& flags, Session& session) {
 
 void AddModelFlags(CLI::App& app, BenchPoolOptions& options) {
   CLI::App* const verb = &app;
-  verb->add_option("--superbatch", options.superbatch, "Minibatches of the trace")
+  verb->add_option("--superbatch", options.superbatch, "Minibatches in the trace")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--shares", options.shares, "Sizes of the pool, as shares of the rows")
+  verb->add_option("--shares", options.shares, "Sizes of the pool, as fractions of the rows")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X,...")
       ->default_str("0.01,0.05,0.1,0.2");
   verb->add_option("--superbatches", options.superbatches,
-                   "Also the trace in superbatches of so many minibatches, one after another: what "
-                   "is read with a prior, as train has it, and without")
+                   "Also replay the trace in superbatches of these sizes, with the prior of train "
+                   "and without it")
       ->delimiter(',')
       ->type_name("N,...");
-  AddChoice<BenchSeeds>(app, "--seeds", options.seeds,
-                        {{"shuffled", BenchSeeds::kShuffled}, {"grouped", BenchSeeds::kGrouped}},
-                        "A minibatch's seeds: of all vertices, or of one partition in turn");
+  AddChoice<BenchSeeds>(
+      app, "--seeds", options.seeds,
+      {{"shuffled", BenchSeeds::kShuffled}, {"grouped", BenchSeeds::kGrouped}},
+      "Seeds of a minibatch: from all vertices, or from one partition after the other");
   verb->add_option("--reorder", options.reorder,
-                   "Also the minibatches ordered by shared rows, in windows of N; 0: not")
+                   "Also replay the minibatches ordered by shared rows, in windows of N; 0: do not")
       ->check(CLI::Range(0U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
   verb->add_option(
           "--trace-out", options.trace_out,
-          "Write what the minibatches ask for, .npy: [requests, 2] of minibatch and vertex")
+          "Write the requests of the minibatches: .npy [requests, 2], minibatch and vertex")
       ->type_name("F");
-  verb->add_option("--row-bytes", options.row_bytes, "Bytes of a row, as reads are timed")
+  verb->add_option("--row-bytes", options.row_bytes, "Cost model of reads: bytes per row")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--seconds-per-read", options.cost.seconds_per_read,
-                   "Fixed time of a read, as reads are timed")
+                   "Cost model of reads: fixed time per read, in seconds")
       ->check(CLI::PositiveNumber)
       ->type_name("S")
       ->capture_default_str();
   verb->add_option("--bytes-per-second", options.cost.bytes_per_second,
-                   "Bandwidth, as reads are timed")
+                   "Cost model of reads: bandwidth")
       ->check(CLI::PositiveNumber)
       ->type_name("B")
       ->capture_default_str();
@@ -106,29 +108,31 @@ void AddModelFlags(CLI::App& app, BenchPoolOptions& options) {
 void AddDiskFlags(CLI::App& verb, PoolFlags& flags) {
   BenchPoolOptions& options = flags.options;
   verb.add_option("--array", options.array,
-                  "Array of --store, in layout row: also read its rows, and take the time")
+                  "Array of --store with layout row: also measure the time of reading its rows")
       ->type_name("NAME");
-  verb.add_option("--dim", options.graph.dim,
-                  "Columns of an array that is made for the run, and read likewise; 0: none")
+  verb.add_option(
+          "--dim", options.graph.dim,
+          "Also generate an array with this width, and measure the time of reading it; 0: none")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--pools", flags.pools, "Sizes of the pool, on the disk")
+  verb.add_option("--pools", flags.pools, "With --array or --dim: sizes of the pool")
       ->delimiter(',')
       ->type_name("SIZE,...")
       ->default_str("384M");
-  verb.add_option("--policies", flags.policies, "Which take part, on the disk")
+  verb.add_option("--policies", flags.policies, "With --array or --dim: cache policies to measure")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->default_str("belady,cost,s3fifo,none");
-  AddTurnFlags(verb, options.rounds, options.reference_seconds, "the reference's turn");
+  AddTurnFlags(verb, options.rounds, options.reference_seconds, "a run of the reference, fio");
   AddSize(verb, "--gap", flags.gap_bytes,
-          "Read ranges so far apart as one; default: as the disk's constants say; 0: fewest bytes");
+          "Maximum gap between ranges that are read together; default: from the speed of the disk; "
+          "0: fewest bytes");
   verb.add_option("--step-seconds", options.step_seconds,
-                  "Let each step compute so long, to see what of the gather it hides")
+                  "Seconds of computing per step, to measure how much of the reading it hides")
       ->check(CLI::Range(0.0, 60.0))
       ->type_name("X")
       ->capture_default_str();
-  verb.add_flag("--mapped", options.mapped, "Also rows out of mapped files, read page by page");
+  verb.add_flag("--mapped", options.mapped, "Also read rows from memory-mapped files");
 }
 
 }  // namespace
@@ -144,8 +148,8 @@ void AddPoolBench(const Bench& bench, CLI::App& root, Session& session) {
   AddGraphFlags(*verb, flags->options.graph);
   AddModelFlags(*verb, flags->options);
   verb->add_option("--device-pool", flags->device_pools,
-                   "Pools on a device, as shares of the rows: count the bytes that cross the bus, "
-                   "without a device, instead of the default --shares")
+                   "Sizes of pools in device memory, as fractions of the rows: count the bytes "
+                   "over the bus, without a device; replaces the default of --shares")
       ->delimiter(',')
       ->type_name("X%,...");
   AddDiskFlags(*verb, *flags);

@@ -16,12 +16,15 @@ void AddRangesBench(const Bench& bench, CLI::App& root, Session& session) {
   CLI::App* verb =
       AddBench(bench, root, session, "rhizome bench ranges --scale 10 --parts 2,4 --rounds 1",
                options, RunBenchRanges);
-  verb->add_option("--fit", options->fit, "Stores to learn on; default: an R-MAT of --scale")
+  verb->add_option("--fit", options->fit,
+                   "Stores to learn from; default: an R-MAT graph of --scale")
       ->delimiter(',')
       ->type_name("STORE,...");
-  verb->add_option("--cut", options->cut, "Store to cut; default: an R-MAT of --scale + 1")
+  verb->add_option("--cut", options->cut,
+                   "Store to divide into ranges; default: an R-MAT graph of --scale + 1")
       ->type_name("STORE");
-  verb->add_option("--scale", options->scale, "R-MAT of 2^N vertices, where no store is given")
+  verb->add_option("--scale", options->scale,
+                   "Without stores: generate an R-MAT graph with 2^N vertices")
       ->check(CLI::Range(1U, 30U))
       ->type_name("N")
       ->capture_default_str();
@@ -30,26 +33,28 @@ void AddRangesBench(const Bench& bench, CLI::App& root, Session& session) {
       ->check(CLI::Range(1U, 65536U))
       ->type_name("P,...")
       ->default_str("2,4,8,16");
-  verb->add_option("--columns", options->columns, "Columns of the rows that are summed")
+  verb->add_option("--columns", options->columns, "Width of the rows to sum")
       ->check(CLI::Range(1U, 65536U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--iterations", options->iterations, "Iterations on each graph to learn on")
+  verb->add_option("--iterations", options->iterations, "Iterations on each graph to learn from")
       ->check(CLI::Range(2U, 10000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--rounds", options->rounds, "Times that a range is measured; the median counts")
+  verb->add_option("--rounds", options->rounds, "Measurements per range; the median is used")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seed", options->seed, "Of graphs that are made, and of ranges to learn on")
+  verb->add_option("--seed", options->seed,
+                   "Random seed of generated graphs and of the ranges to learn from")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--dir", options->dir, "Where graphs that are made lie for the time being")
+  verb->add_option("--dir", options->dir, "Folder for generated graphs")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--costs", options->costs, "Write the learned costs, JSON")->type_name("F");
-  verb->add_option("--plot", options->plot, "Also draw curves, with gnuplot")
+  verb->add_option("--costs", options->costs, "Write the learned costs here, as JSON")
+      ->type_name("F");
+  verb->add_option("--plot", options->plot, "Also draw the curves with gnuplot")
       ->type_name("F.svg|F.png");
 }
 

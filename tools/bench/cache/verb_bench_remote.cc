@@ -11,12 +11,12 @@ Result<Answer> RunBenchRemote(const BenchRemoteOptions& options, Session& sessio
 }
 
 void AddTrainingFlags(CLI::App& verb, RemoteTraceOptions& trace) {
-  verb.add_option("--ranks", trace.ranks, "Ranks, at most as many as a store has homes")
+  verb.add_option("--ranks", trace.ranks, "Number of ranks, at most the number of homes")
       ->check(CLI::Range(1U, 65535U))
       ->type_name("N")
       ->capture_default_str();
-  AddFanouts(verb, trace.fanouts, "Neighbours in each hop")->default_str("25,10");
-  verb.add_option("--batch-size", trace.batch_size, "Seeds of a home in a step")
+  AddFanouts(verb, trace.fanouts, "Neighbours to sample in each hop")->default_str("25,10");
+  verb.add_option("--batch-size", trace.batch_size, "Seeds per home and step")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30))
       ->type_name("N")
       ->capture_default_str();
@@ -24,13 +24,14 @@ void AddTrainingFlags(CLI::App& verb, RemoteTraceOptions& trace) {
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--split", trace.split, "Array, or NAME:K, whose training vertices are seeds")
+  verb.add_option("--split", trace.split,
+                  "Split array, or NAME:K, whose training vertices are the seeds")
       ->type_name("NAME")
       ->capture_default_str();
-  verb.add_option("--seed", trace.seed, "Of graphs that are made, and of samples")
+  verb.add_option("--seed", trace.seed, "Random seed of generated graphs and of samples")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--threads", trace.threads, "Threads that sample")
+  verb.add_option("--threads", trace.threads, "Threads for sampling")
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N")
       ->capture_default_str();
@@ -45,25 +46,25 @@ void AddRemoteBench(const Bench& bench, CLI::App& root, Session& session) {
       AddBench(bench, root, session,
                "rhizome bench remote --traces rmat10 --batch-size 8 --epochs 1 --fraction .25",
                options, RunBenchRemote);
-  verb->add_option("--store", options->stores, "Stores; their homes divide rows and seeds")
+  verb->add_option("--store", options->stores,
+                   "Stores, whose homes determine the owners of rows and seeds")
       ->delimiter(',')
       ->type_name("STORE,...");
   verb->add_option("--traces", options->traces,
-                   "Graphs to be made for the run, in homes by an edge cut: folders of --data, or "
-                   "rmatN for an R-MAT of 2^N vertices")
+                   "Graphs to ingest for the run, with homes by an edge cut: folders of --data, or "
+                   "rmatN for an R-MAT graph with 2^N vertices")
       ->delimiter(',')
       ->type_name("NAME,...");
-  verb->add_option("--data", options->data, "Folder of data sets")->type_name("DIR");
-  verb->add_option("--dir", options->dir, "Where graphs that are made lie for the time being")
+  verb->add_option("--data", options->data, "Folder with the data sets")->type_name("DIR");
+  verb->add_option("--dir", options->dir, "Folder for generated graphs")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--fraction", options->fractions, "Buffer of a rank, over its halo")
+  verb->add_option("--fraction", options->fractions, "Buffer size of a rank, relative to its halo")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1000.0))
       ->type_name("X,...")
       ->default_str(".15,.25,.35,.5");
-  verb->add_option("--superbatch", options->superbatches,
-                   "Minibatches that belady schedules together")
+  verb->add_option("--superbatch", options->superbatches, "Minibatches per schedule of belady")
       ->delimiter(',')
       ->check(CLI::Range(1U, 1U << 20))
       ->type_name("N,...")
@@ -71,13 +72,13 @@ void AddRemoteBench(const Bench& bench, CLI::App& root, Session& session) {
   std::vector<std::string> names = RemotePolicies();
   names.emplace_back("all");
   verb->add_option("--policies", options->policies,
-                   "Policies; scored is MassiveGNN, the best of its 21 settings")
+                   "Policies to compare; scored is MassiveGNN with the best of its 21 settings")
       ->delimiter(',')
       ->check(CLI::IsMember(names))
       ->type_name("NAME,...")
       ->default_str("all");
   AddTrainingFlags(*verb, options->trace);
-  verb->add_option("--plot", options->plot, "Also draw shares of the first graph, with gnuplot")
+  verb->add_option("--plot", options->plot, "Also draw the curves of the first graph with gnuplot")
       ->type_name("F.svg|F.png");
 }
 

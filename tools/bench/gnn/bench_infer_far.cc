@@ -310,7 +310,7 @@ Status BenchInferFar(const BenchInferOptions& options, InferComparison& contest,
   RHIZOME_ASSIGN_OR_RETURN(const auto array, contest.store().OpenArray(options.features));
   if (array->entry().dtype != DataType::kFloat32) {
     return Status::InvalidArgument(
-        fmt::format("array {}: the part far sums float32 rows", options.features));
+        fmt::format("array {}: the part 'far' needs float32 rows", options.features));
   }
   const std::uint64_t chunk_rows = BenchChunkRows(options, array->entry().rows);
   const std::uint64_t cache_chunk_rows =

@@ -264,7 +264,8 @@ Status BenchInferResume(const BenchInferOptions& options, InferComparison& conte
                              contest.Infer(flags, options.limit_bytes, seconds / 2));
     if (!killed.empty()) {
       return Status::InvalidArgument(
-          "the run that was to be killed at half of its time ended before: take a larger graph");
+          "the run ended before it could be killed at half of its expected time: use a larger "
+          "graph");
     }
     std::vector<std::string> resume = flags;
     resume.emplace_back("--resume");

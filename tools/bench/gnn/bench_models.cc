@@ -176,8 +176,8 @@ void AddFigure(Json& json) {
 Result<Json> BenchModels(const BenchModelsOptions& options, const JobControl& control) {
   const std::vector<ModelCase> cases = ChosenCases(options);
   if (cases.empty()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("--only: no case of this tier contains '{}'; --list has all", options.only)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "--only: no case of this tier contains '{}'; --list shows all cases", options.only)));
   }
   const WorkClock clock;
   Json json = {{"workload", "models"},

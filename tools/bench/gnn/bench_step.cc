@@ -67,7 +67,7 @@ double EdgesOf(const Minibatch& minibatch) {
 Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBenchOptions& options,
                                      const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
-  if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to learn from"));
+  if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to train on"));
   SetTorchThreads(options.threads);
   ModelShape shape{.spec = options.model, .inputs = options.dim, .classes = options.classes};
   shape.spec.layers = static_cast<std::uint32_t>(options.fanouts.size());

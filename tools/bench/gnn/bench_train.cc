@@ -57,8 +57,9 @@ Result<Contestant> StudyContestant(const BenchTrainOptions& options, const std::
   } else if (what == "batch-size" && number) {
     contestant.batch_size = *number;
   } else {
-    return Fail(Status::InvalidArgument(fmt::format(
-        "--study '{}={}': study superbatch, memory, batch-size or features", what, value)));
+    return Fail(Status::InvalidArgument(
+        fmt::format("--study '{}={}': the name must be superbatch, memory, batch-size or features",
+                    what, value)));
   }
   return contestant;
 }

@@ -75,7 +75,8 @@ Status WriteFeatures(const GraphSnapshot& graph, const ChunkArray& array, const 
       const auto vertex = static_cast<std::uint64_t>(
           *graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r)));
       if (vertex >= entry.rows) {
-        return Status::InvalidArgument("a store with deleted vertices cannot be given to the peer");
+        return Status::InvalidArgument(
+            "the other library cannot read a store with deleted vertices");
       }
       std::memcpy(all.data() + vertex * row_bytes, rows.data() + r * row_bytes, row_bytes);
     }
@@ -138,9 +139,10 @@ Result<Json> InferComparison::RunForJson(const std::vector<std::string>& command
   RHIZOME_ASSIGN_OR_RETURN(const int code, RunChild(command, output));
   if (code == kKilled && killed) return Json::object();
   if (code != 0) {
-    return Fail(Status::IoError(fmt::format("{} ended with code {}{}; it said: {}", name, code,
-                                            code == kKilled ? ", killed: over the limit?" : "",
-                                            ReadText(output.errors).value_or("nothing"))));
+    return Fail(Status::IoError(
+        fmt::format("{} exited with code {}{}; its output: {}", name, code,
+                    code == kKilled ? ", killed; perhaps it exceeded the memory limit" : "",
+                    ReadText(output.errors).value_or("nothing"))));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::string text, ReadText(output.standard));
   Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);

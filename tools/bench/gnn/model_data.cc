@@ -36,14 +36,14 @@ Result<DataSetMeta> ReadMeta(const Path& path) {
   const auto wrong = [&](const char* what) {
     return Fail(Status::InvalidArgument(fmt::format("{}: {}", path.string(), what)));
   };
-  if (!json.is_object()) return wrong("a JSON object is expected");
+  if (!json.is_object()) return wrong("expected a JSON object");
   DataSetMeta meta;
   if (!TakeNames(json.value("node_columns", Json::array()), meta.node_columns))
     return wrong("\"node_columns\" must be a list of names");
   if (!TakeNames(json.value("edge_columns", Json::array({"src", "dst"})), meta.edge_columns))
     return wrong("\"edge_columns\" must be a list of names");
   const Json dim = json.value("feature_dim", Json());
-  if (!dim.is_number_unsigned()) return wrong("\"feature_dim\" must be the columns of features");
+  if (!dim.is_number_unsigned()) return wrong("\"feature_dim\" must be the number of features");
   meta.feature_dim = dim;
   return meta;
 }

@@ -38,9 +38,9 @@ Status Failed(const Contestant& contestant, int code, const ChildOutput& output)
   const auto bytes = ReadWholeFile(FileSystem::Posix(), output.errors, kMaxTrainReportBytes);
   if (bytes && !bytes->empty())
     said.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  return Status::IoError(fmt::format("train ({}) ended with code {}{}; it said: {}",
-                                     contestant.name, code,
-                                     code == 137 ? ", killed: over the limit?" : "", said));
+  return Status::IoError(
+      fmt::format("train ({}) exited with code {}{}; its output: {}", contestant.name, code,
+                  code == 137 ? ", killed; perhaps it exceeded the memory limit" : "", said));
 }
 
 /// Returns the array of features of a contestant.
@@ -78,7 +78,7 @@ Status TrainComparison::MeasureBase() {
   base_bytes_ = report["base_memory_bytes"];
   if (base_bytes_ < options_.limit_bytes) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("--limit: the bare process takes {} bytes already", base_bytes_));
+      fmt::format("--limit is too small: the process needs {} bytes at start", base_bytes_));
 }
 
 /// Runs one training in a child process and returns its report: (1) creates the control group, if

@@ -105,7 +105,8 @@ Result<Answer> RunAggregate(const AggregateFlags& flags, Session& session) {
   for (const std::string& text : flags.tables) {
     const std::optional<std::uint64_t> bytes = ParseSize(text);
     if (!bytes) {
-      return Fail(Status::InvalidArgument("--tables: " + text + " is no size; write 64M or 1G"));
+      return Fail(
+          Status::InvalidArgument("--tables: " + text + " is not a size such as 64M or 1G"));
     }
     options.table_bytes.push_back(*bytes);
   }
@@ -121,27 +122,29 @@ void AddAggregateBench(const Bench& bench, CLI::App& root, Session& session) {
   CLI::App* verb =
       AddBench(bench, root, session, "rhizome bench aggregate --widths 32 --tables 256K --rounds 1",
                flags, RunAggregate);
-  verb->add_option("--widths", options.widths, "Columns of the rows")
+  verb->add_option("--widths", options.widths, "Widths of the rows")
       ->delimiter(',')
       ->type_name("N,...")
       ->default_str("32,64,128,256,512");
-  verb->add_option("--dtypes", options.dtypes, "Of the rows: float32, float16, bfloat16")
+  verb->add_option("--dtypes", options.dtypes, "Types of the rows: float32, float16, bfloat16")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->default_str("float32,float16");
-  verb->add_option("--tables", flags->tables, "Sizes of the table whose rows are read")
+  verb->add_option("--tables", flags->tables, "Sizes of the table of rows")
       ->delimiter(',')
       ->type_name("SIZE,...")
       ->default_str("256M,4M");
-  verb->add_option("--degree", options.degree, "Neighbours of a target")
+  verb->add_option("--degree", options.degree, "Neighbours per target")
       ->check(CLI::Range(1U, 1U << 20))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
+  verb->add_option(
+          "--rounds", options.rounds,
+          "Number of rounds, in which every competitor is measured; the median is reported")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seed", options.seed, "Of the rows drawn")
+  verb->add_option("--seed", options.seed, "Random seed of the rows to read")
       ->type_name("N")
       ->capture_default_str();
   AddThreads(*verb, options.threads);

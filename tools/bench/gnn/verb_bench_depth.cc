@@ -49,16 +49,16 @@ void AddDepthBench(const Bench& bench, CLI::App& root, Session& session) {
       AddBench(bench, root, session, "rhizome bench depth --list --layers 2,4 --hidden 64", flags,
                RunBenchDepth);
   verb->add_option("--data", flags->data,
-                   "Folder of the data sets; default: RHIZOME_TEST_DATA, or ../shared/data")
+                   "Folder with the data sets; default: RHIZOME_TEST_DATA, or ../shared/data")
       ->type_name("DIR");
-  verb->add_option("--dir", flags->dir, "Where stores go while it runs")
+  verb->add_option("--dir", flags->dir, "Folder for temporary stores")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--sets", options.sets, "Data sets, of whose nodes the classes are known")
+  verb->add_option("--sets", options.sets, "Data sets with known classes of vertices")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->default_str("amazon_computers,coauthor_cs");
-  verb->add_option("--model", options.model, "Kind of network")
+  verb->add_option("--model", options.model, "Kind of model")
       ->type_name("NAME")
       ->capture_default_str();
   verb->add_option("--layers", options.layers, "Depths")
@@ -72,21 +72,21 @@ void AddDepthBench(const Bench& bench, CLI::App& root, Session& session) {
       ->type_name("N,...")
       ->default_str("64,128,256,512");
   verb->add_flag("--minibatch", options.minibatch,
-                 "Train each on minibatches with all neighbours as well");
-  verb->add_option("--epochs", options.epochs, "Epochs at most")
+                 "Also train each model on minibatches with all neighbours");
+  verb->add_option("--epochs", options.epochs, "Maximum number of epochs")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--patience", options.patience, "Stop after so many epochs without a better one")
+  verb->add_option("--patience", options.patience, "Stop after N epochs without an improvement")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seeds", options.seeds, "Trainings of each network")
+  verb->add_option("--seeds", options.seeds, "Number of seeds per model")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_flag("--list", options.list, "Name the networks and train nothing");
-  verb->add_option("--plot", options.plot, "Also draw curves, with gnuplot")
+  verb->add_flag("--list", options.list, "Only list the models");
+  verb->add_option("--plot", options.plot, "Also draw the curves with gnuplot")
       ->type_name("F.svg|F.png");
   AddThreads(*verb, options.threads);
 }

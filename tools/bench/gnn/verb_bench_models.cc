@@ -89,22 +89,22 @@ void AddModelsBench(const Bench& bench, CLI::App& root, Session& session) {
   CLI::App* verb = AddBench(bench, root, session, "rhizome bench models --list --tier long", flags,
                             RunBenchModels);
   verb->add_option("--data", flags->data,
-                   "Folder of the data sets; default: RHIZOME_TEST_DATA, or ../shared/data")
+                   "Folder with the data sets; default: RHIZOME_TEST_DATA, or ../shared/data")
       ->type_name("DIR");
-  verb->add_option("--dir", flags->dir, "Where stores go while it runs")
+  verb->add_option("--dir", flags->dir, "Folder for temporary stores")
       ->type_name("DIR")
       ->capture_default_str();
   verb->add_option("--tier", flags->tier, "ci: some cases, in minutes; long: all, in hours")
       ->check(CLI::IsMember({"ci", "long"}))
       ->type_name("ci|long")
       ->capture_default_str();
-  verb->add_option("--only", options.only, "Only cases whose 'DATA MODEL' contains this")
+  verb->add_option("--only", options.only, "Run only cases whose 'DATA MODEL' contains this text")
       ->type_name("TEXT");
-  verb->add_option("--runs", options.runs, "Seeds, or splits, of a case; 0: as many as it has")
+  verb->add_option("--runs", options.runs, "Number of seeds, or splits, per case; 0: all")
       ->check(CLI::Range(0U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_flag("--list", options.list, "Describe the cases and train nothing");
+  verb->add_flag("--list", options.list, "Only list the cases");
   AddThreads(*verb, options.threads);
 }
 

@@ -57,7 +57,7 @@ struct StepFlags {
 
 /// Adds --model and --model-option, whose values the model checks.
 void AddModelFlags(CLI::App& verb, ModelSpec& model) {
-  verb.add_option("--model", model.kind, "Kind of network; 'rhizome models' lists them")
+  verb.add_option("--model", model.kind, "Kind of model; 'rhizome models' lists them")
       ->type_name("NAME")
       ->capture_default_str();
   verb.add_option_function<std::vector<std::string>>(
@@ -71,7 +71,7 @@ void AddModelFlags(CLI::App& verb, ModelSpec& model) {
               model.options[one.substr(0, equals)] = one.substr(equals + 1);
             }
           },
-          "Option of the network, such as heads=4; several: --model-option A=1 --model-option B=2")
+          "Option of the model, such as heads=4; may be repeated")
       ->type_name("NAME=VALUE");
 }
 
@@ -91,7 +91,7 @@ void AddStepBench(const Bench& bench, CLI::App& root, Session& session) {
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
   AddModelFlags(*verb, options.step.model);
-  verb->add_option("--dim", options.step.dim, "Columns of the features")
+  verb->add_option("--dim", options.step.dim, "Width of the features")
       ->check(CLI::Range(1, 65536))
       ->type_name("N")
       ->capture_default_str();
@@ -99,15 +99,15 @@ void AddStepBench(const Bench& bench, CLI::App& root, Session& session) {
       ->check(CLI::Range(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--dropout", options.step.model.dropout, "Share of units dropped")
+  verb->add_option("--dropout", options.step.model.dropout, "Fraction of units to drop")
       ->check(CLI::Range(0.0, 0.99))
       ->type_name("X")
       ->capture_default_str();
-  verb->add_option("--batches", options.batches, "Minibatches of a round")
+  verb->add_option("--batches", options.batches, "Minibatches per round")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--rounds", options.step.rounds, "Times that each minibatch is measured")
+  verb->add_option("--rounds", options.step.rounds, "Measurements per minibatch")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();

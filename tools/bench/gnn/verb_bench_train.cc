@@ -34,33 +34,37 @@ void AddTrainBench(const Bench& bench, CLI::App& root, Session& session) {
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
   AddSize(*verb, "--limit", options.limit_bytes,
-          "Memory of a contestant, page cache included; set by a control group, as root")
+          "Memory limit of a competitor, including the page cache; set with a control group, which "
+          "needs root")
       ->default_str("1536M");
-  verb->add_option("--dim", options.graph.dim, "Columns of the features that are made")
+  verb->add_option("--dim", options.graph.dim, "Width of the generated features")
       ->check(CLI::Range(1U, 1U << 20))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--layers", options.layers, "Layers; as many as hops")
+  verb->add_option("--layers", options.layers, "Layers, one per hop")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--hidden", options.hidden, "Width of the hidden layers")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--steps", options.steps, "Minibatches of an epoch at most; 0: all")
+  verb->add_option("--steps", options.steps, "Maximum number of minibatches per epoch; 0: all")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--policies", options.policies, "What the pool keeps: one contestant each")
+  verb->add_option("--policies", options.policies, "Cache policies, each a competitor")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->default_str("belady,cost,s3fifo");
   verb->add_option("--mapped-store", options.mapped_store,
-                   "The same graph in another order: rows mapped out of it are a contestant too")
+                   "Store of the same graph in another order, whose memory-mapped rows are another "
+                   "competitor")
       ->type_name("S.rz");
-  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
+  verb->add_option(
+          "--rounds", options.rounds,
+          "Number of rounds, in which every competitor is measured; the median is reported")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--topology", options.topology, "Where neighbour lists are; default: memory")
+  verb->add_option("--topology", options.topology, "Location of neighbour lists; default: memory")
       ->check(CLI::IsMember({"memory", "direct"}))
       ->type_name("memory|direct");
   verb->add_option_function<std::vector<std::string>>(
@@ -68,11 +72,11 @@ void AddTrainBench(const Bench& bench, CLI::App& root, Session& session) {
           [&options](const std::vector<std::string>& given) {
             for (const std::string& one : given) options.studies.push_back(ParseStudy(one));
           },
-          "Instead of the contest, its first policy under each value of superbatch, memory, "
-          "batch-size, or features (arrays of --store); several: --study A=1,2 --study B=3,4")
+          "Instead of the comparison, measure the first policy with each value of superbatch, "
+          "memory, batch-size, or features (arrays of --store); may be repeated")
       ->type_name("NAME=V,V,...");
   verb->add_option("--plot", options.plot,
-                   "Draw where the time goes (gnuplot); of a study F-NAME.svg")
+                   "Draw the time of each stage with gnuplot; for a study to F-NAME.svg")
       ->type_name("F.svg|F.png");
 }
 

@@ -63,15 +63,16 @@ Result<EdgeCut> ReadCut(const Path& path, std::uint64_t vertices, std::uint32_t 
   RHIZOME_ASSIGN_OR_RETURN(const auto reader, NpyReader::Open(FileSystem::Posix(), path));
   const NpyHeader& header = reader->header();
   if (header.dtype != DataType::kInt32 || header.rows() != vertices || header.dim() != 1) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("{}: expected int32 [{}], the part of each vertex", path.string(), vertices)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "{}: expected int32 [{}], the partition of each vertex", path.string(), vertices)));
   }
   EdgeCut cut{.name = path.filename().string(), .part_of = std::vector<std::int32_t>(vertices)};
   RHIZOME_RETURN_IF_ERROR(reader->Read(std::as_writable_bytes(std::span(cut.part_of))));
   for (const std::int32_t part : cut.part_of) {
     if (part >= 0 && static_cast<std::uint32_t>(part) < parts) continue;
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: part {}; the store has {} partitions", path.string(), part, parts)));
+        fmt::format("{}: partition {} does not exist; the store has {} partitions", path.string(),
+                    part, parts)));
   }
   return cut;
 }
@@ -109,9 +110,9 @@ Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph,
                                              const BenchSampleOptions& options,
                                              const JobControl& control) {
   if (!graph.delta()->empty()) {
-    return Fail(Status::InvalidArgument(
-        "--balance compares the work of a generation's partitions, and the store was written to "
-        "since; compact it first"));
+    return Fail(
+        Status::InvalidArgument("--balance compares the work of a generation's partitions, but the "
+                                "store has newer writes; compact it first"));
   }
   std::vector<EdgeCut> cuts = {OwnersOf(graph)};
   if (options.vertex_parts) {

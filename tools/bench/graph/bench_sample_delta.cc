@@ -61,8 +61,8 @@ Result<nlohmann::ordered_json> SampleWithDelta(const BenchGraph& opened, const S
                                                const BenchSampleOptions& options,
                                                const SampleRate& rate, const JobControl& control) {
   if (opened.scratch == nullptr) {
-    return Fail(Status::InvalidArgument(
-        "--delta writes to the graph: it is for one made for the run, without --store"));
+    return Fail(
+        Status::InvalidArgument("--delta writes to the graph, so it cannot be used with --store"));
   }
   // A separate handle, so that `plain` continues to read the unchanged store.
   RHIZOME_ASSIGN_OR_RETURN(

@@ -51,7 +51,7 @@ FioJob MakeTopologyFioJob(const Store& store, const BenchTopologyOptions& option
   return job;
 }
 
-constexpr const char* kTooShort = "the partition files are shorter than fio's block";
+constexpr const char* kTooShort = "the partition files are smaller than a block of fio";
 
 /// Rates of fio by round, or the reason why there are none.
 struct Reference {
@@ -176,7 +176,8 @@ Result<Json> BenchMisses(const GraphSnapshot& direct, const BenchTopologyOptions
 // sampling from memory and from disk.
 Result<Json> BenchTopology(const BenchTopologyOptions& options, const JobControl& control) {
   if (options.rounds == 0 || options.batches == 0 || !(options.seconds > 0)) {
-    return Fail(Status::InvalidArgument("bench topology needs rounds, batches and some time"));
+    return Fail(Status::InvalidArgument(
+        "bench topology needs at least one round, one batch and a positive duration"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const BenchGraph opened, OpenBenchGraph(options.graph, control));
   const Store& store = *opened.store;

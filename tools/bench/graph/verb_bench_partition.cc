@@ -35,16 +35,16 @@ void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session) {
   CLI::App* verb =
       AddBench(bench, root, session, "rhizome bench partition --scales 10,11 --parts 2,4", flags,
                RunBenchPartition);
-  verb->add_option("--scales", options.scales, "R-MAT graphs of 2^N vertices")
+  verb->add_option("--scales", options.scales, "Scales N of the R-MAT graphs with 2^N vertices")
       ->delimiter(',')
       ->check(CLI::Range(1U, 32U))
       ->type_name("N,...")
       ->default_str("16,18,20");
-  verb->add_option("--edge-factor", options.edge_factor, "Edges a vertex")
+  verb->add_option("--edge-factor", options.edge_factor, "Edges per vertex")
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--parts", options.partitions, "Numbers of parts")
+  verb->add_option("--parts", options.partitions, "Numbers of partitions")
       ->delimiter(',')
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P,...")
@@ -52,18 +52,19 @@ void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session) {
   verb->add_option("--partitioners", flags->partitioners, "Which")
       ->type_name("NAME,...")
       ->default_str("refined,adadne,dne,hdrf,dbh,hash2d");
-  verb->add_option("--seed", options.seed, "Of the graphs and of the first run")
+  verb->add_option("--seed", options.seed, "Random seed of the graphs and of the first run")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seeds", options.seeds, "Runs each; the one of median RF is shown")
+  verb->add_option("--seeds", options.seeds,
+                   "Runs of each partitioner; the run with the median replication factor is shown")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
   AddThreads(*verb, options.threads);
-  verb->add_option("--dir", flags->dir, "Where the generated edges lie for the time being")
+  verb->add_option("--dir", flags->dir, "Folder for the generated edges")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--plot", options.plot, "Also draw curves, with gnuplot")
+  verb->add_option("--plot", options.plot, "Also draw the curves with gnuplot")
       ->type_name("F.svg|F.png");
 }
 

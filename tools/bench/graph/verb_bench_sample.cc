@@ -32,11 +32,11 @@ void AddSampleBench(const Bench& bench, CLI::App& root, Session& session) {
                flags, RunBenchSample);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
-  verb->add_option("--batches", options.batches, "Minibatches of a round")
+  verb->add_option("--batches", options.batches, "Minibatches per round")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--rounds", options.rounds, "Rounds; the median counts")
+  verb->add_option("--rounds", options.rounds, "Number of rounds; the median is reported")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
@@ -46,26 +46,29 @@ void AddSampleBench(const Bench& bench, CLI::App& root, Session& session) {
                               {"weighted", BenchSampleKind::kWeighted},
                               {"typed", BenchSampleKind::kTyped},
                               {"disjoint", BenchSampleKind::kDisjoint}},
-                             "What is drawn; weighted needs a --store with weights");
+                             "Kind of sampling; weighted needs a --store with weights");
   AddChoice<bool>(*verb, "--frontier", options.again, {{"once", false}, {"again", true}},
-                  "Expand each vertex once (as PyG), or again in every hop (as DGL)");
-  verb->add_option("--callers", options.callers,
-                   "Batches at once, each on one thread; 1: one batch on all --threads")
+                  "Expand each vertex once (as in PyG) or in every hop (as in DGL)");
+  verb->add_option(
+          "--callers", options.callers,
+          "Number of concurrent batches, each on one thread; 1: one batch on all --threads")
       ->check(CLI::Range(1U, 256U))
       ->type_name("N")
       ->capture_default_str();
   verb->add_option(
           "--reference", options.reference,
-          "Edges a second of a peer, measured in the same run (tools/bench/peers/sampling.py)")
+          "Edges per second of another library to compare with (tools/bench/peers/sampling.py)")
       ->type_name("X");
   verb->add_option("--delta", options.delta,
-                   "Also with this share of the edges written since, half of them erased")
+                   "Also measure with this fraction of the edges written after the compaction, "
+                   "half of them deletions")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X");
-  verb->add_flag("--balance", options.balance,
-                 "Also the work of each partition, seeds spread evenly and skewed");
+  verb->add_flag(
+      "--balance", options.balance,
+      "Also measure the work of each partition, with evenly distributed and with skewed seeds");
   verb->add_option("--vertex-parts", flags->vertex_parts,
-                   "An edge cut to compare the work with: int32, the part of each vertex id")
+                   "Edge cut to compare the work with: int32, the partition of each vertex id")
       ->type_name("F.npy");
 }
 

@@ -30,16 +30,16 @@ void AddTopologyBench(const Bench& bench, CLI::App& root, Session& session) {
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
   verb->add_option("--other", flags->other,
-                   "A store of the same graph in the other codec, to sample beside it")
+                   "Store of the same graph with the other codec, to compare with")
       ->type_name("STORE");
   AddQueueFlags(*verb, options.depth, options.maker, "lists");
-  AddSize(*verb, kNeighborCacheFlag, options.cache_bytes, "Memory of the neighbour cache")
+  AddSize(*verb, kNeighborCacheFlag, options.cache_bytes, "Size of the neighbour cache")
       ->default_str("64M");
-  verb->add_option("--batches", options.batches, "Minibatches of a sampling round")
+  verb->add_option("--batches", options.batches, "Minibatches per sampling round")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  AddTurnFlags(*verb, options.rounds, options.seconds, "one turn of random reads");
+  AddTurnFlags(*verb, options.rounds, options.seconds, "one round of random reads");
 }
 
 }  // namespace rhizome

@@ -12,8 +12,8 @@ namespace rhizome {
 Status CheckPlotPath(const std::string& path) {
   const bool drawable = path.ends_with(".svg") || path.ends_with(".png");
   if (drawable && path.find('\'') == path.npos) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("--plot '{}': give a file .svg or .png, without quotes in its name", path));
+  return Status::InvalidArgument(fmt::format(
+      "--plot '{}': the file must end in .svg or .png, and have no quotes in its name", path));
 }
 
 std::string PlotHead(const std::string& path, int width, int height) {
@@ -28,11 +28,11 @@ Status DrawPlot(const std::string& path, const std::string& script) {
   RHIZOME_RETURN_IF_ERROR(written.Commit());
   const Result<int> code = RunChild({"gnuplot", file});
   if (!code && code.error().code() == StatusCode::kUnsupported) {
-    return Status::NotFound("gnuplot is not installed; the script of the plot is " + file);
+    return Status::NotFound("gnuplot is not installed; the script of the plot is in " + file);
   }
   if (!code) return code.error();
   if (*code == 0) return Status::Ok();
-  return Status::IoError("gnuplot did not draw " + path + "; its script is " + file);
+  return Status::IoError("gnuplot failed to draw " + path + "; its script is in " + file);
 }
 
 }  // namespace rhizome

@@ -29,8 +29,8 @@ Result<MemoryGroup> MemoryGroup::Create(std::uint64_t limit_bytes) {
   const char* const limit = is_first ? "memory.limit_in_bytes" : "memory.max";
   if (error || !WriteLine(folder / limit, std::to_string(limit_bytes))) {
     return Fail(Status::Unsupported(
-        fmt::format("no control group with a memory limit can be made at {}: it takes root, and a "
-                    "kernel that lets groups limit memory",
+        fmt::format("cannot create a control group with a memory limit at {}: this needs root, and "
+                    "a kernel with memory limits for control groups",
                     folder.string())));
   }
   if (std::filesystem::exists(folder / "memory.swap.max"))

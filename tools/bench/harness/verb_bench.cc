@@ -45,9 +45,9 @@ std::string DescribeFields(const Json& fields, const std::string& indent) {
 std::string DescribeBench(const Json& fields) { return DescribeFields(fields, "  "); }
 
 void AddPlaceFlags(CLI::App& verb, std::string& store, std::string& dir) {
-  verb.add_option("--store", store, "Read this store instead of one made for the run")
+  verb.add_option("--store", store, "Read this store instead of one created for the run")
       ->type_name("STORE");
-  verb.add_option("--dir", dir, "Where the temporary store goes: the disk to be measured")
+  verb.add_option("--dir", dir, "Folder for the temporary store, on the disk to measure")
       ->type_name("DIR")
       ->capture_default_str();
 }
@@ -57,39 +57,40 @@ void AddQueueFlags(CLI::App& verb, std::uint32_t& depth, IoMaker& maker, const s
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N")
       ->capture_default_str();
-  AddIoFlag(verb, maker, "How " + what + " are read");
+  AddIoFlag(verb, maker, "I/O method for reading " + what);
 }
 
 void AddTurnFlags(CLI::App& verb, std::uint32_t& rounds, double& seconds, const std::string& turn) {
-  verb.add_option("--rounds", rounds, "Turns of each contestant; the median counts")
+  verb.add_option("--rounds", rounds,
+                  "Number of rounds, in which every competitor is measured; the median is reported")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--seconds", seconds, "Length of " + turn)
+  verb.add_option("--seconds", seconds, "Duration in seconds of " + turn)
       ->check(CLI::Range(0.01, 3600.0))
       ->type_name("X")
       ->capture_default_str();
 }
 
 void AddGraphFlags(CLI::App& verb, BenchGraphOptions& graph) {
-  verb.add_option("--scale", graph.scale, "R-MAT of 2^N vertices")
+  verb.add_option("--scale", graph.scale, "Generate an R-MAT graph with 2^N vertices")
       ->check(CLI::Range(1U, 40U))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--edge-factor", graph.edge_factor, "Edges a vertex")
+  verb.add_option("--edge-factor", graph.edge_factor, "Edges per vertex")
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--partitions", graph.partitions, "Parts of the graph")
+  verb.add_option("--partitions", graph.partitions, "Number of partitions")
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
-  AddFanouts(verb, graph.fanouts, "Neighbours in each hop")->default_str("10,10,10");
-  verb.add_option("--batch-size", graph.batch_size, "Seeds of a minibatch")
+  AddFanouts(verb, graph.fanouts, "Neighbours to sample in each hop")->default_str("10,10,10");
+  verb.add_option("--batch-size", graph.batch_size, "Seeds per minibatch")
       ->check(CLI::Range(1U, 1U << 30))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--seed", graph.seed, "Same seed, same trace")
+  verb.add_option("--seed", graph.seed, "Random seed; equal seeds give equal traces")
       ->type_name("N")
       ->capture_default_str();
   AddThreads(verb, graph.threads);
@@ -97,14 +98,14 @@ void AddGraphFlags(CLI::App& verb, BenchGraphOptions& graph) {
 
 void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
                        std::uint32_t& edge_factor) {
-  verb.add_option("--dir", dir, "Where files go: the disk to be measured")
+  verb.add_option("--dir", dir, "Folder for files, on the disk to measure")
       ->type_name("DIR")
       ->capture_default_str();
-  verb.add_option("--scale", scale, "R-MAT of 2^N vertices")
+  verb.add_option("--scale", scale, "Generate an R-MAT graph with 2^N vertices")
       ->check(CLI::Range(1U, 32U))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--edge-factor", edge_factor, "Edges a vertex")
+  verb.add_option("--edge-factor", edge_factor, "Edges per vertex")
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N")
       ->capture_default_str();

@@ -47,12 +47,10 @@ void AddReportBench(const Bench& bench, CLI::App& root, Session& session) {
   CLI::App* verb =
       AddBench(bench, root, session, "rhizome bench report --results docs/results --out RESULTS.md",
                flags, RunBenchReport);
-  verb->add_option("--results", flags->results, "The folder with setup.json and the sections")
+  verb->add_option("--results", flags->results, "Folder with setup.json and the sections")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--out", flags->out, "The page to write")
-      ->type_name("FILE")
-      ->capture_default_str();
+  verb->add_option("--out", flags->out, "Page to write")->type_name("FILE")->capture_default_str();
   verb->add_flag("--check", flags->check,
                  "Write nothing; exit with 1 and print the first line that differs if the page is "
                  "not up to date");

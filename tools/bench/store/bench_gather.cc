@@ -50,8 +50,8 @@ Result<ArrayEntry> TemporaryEntry(const BenchGatherOptions& options) {
   entry.rows = options.row_bytes == 0 ? 0 : options.bytes / options.row_bytes;
   if (options.row_bytes % 4 != 0 || entry.rows == 0) {
     return Fail(Status::InvalidArgument(
-        fmt::format("bench gather: {} bytes of rows of {} bytes each; a row is a multiple of 4 "
-                    "bytes, and there must be one",
+        fmt::format("bench gather: cannot create {} bytes of rows of {} bytes each; the size of a "
+                    "row must be a multiple of 4 bytes, and at least one row must fit",
                     options.bytes, options.row_bytes)));
   }
   RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(entry.rows, entry.row_bytes()));
@@ -280,7 +280,8 @@ nlohmann::ordered_json Report(const GatherData& data, const BenchGatherOptions& 
 Result<nlohmann::ordered_json> BenchGather(const BenchGatherOptions& options,
                                            const JobControl& control) {
   if (options.rounds == 0 || !(options.seconds > 0)) {
-    return Fail(Status::InvalidArgument("bench gather needs at least one round of some time"));
+    return Fail(
+        Status::InvalidArgument("bench gather needs at least one round with a positive duration"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const GatherData data, OpenData(options, control));
   if (data.entry().rows == 0) {

@@ -95,7 +95,8 @@ Result<FioJob> MakeVerifyFioJob(const Store& store, double seconds) {
       job.files.push_back(Path(file.path).filename().string());
   }
   if (job.files.empty())
-    return Fail(Status::InvalidArgument("the store has no file of 1 MiB: nothing to measure"));
+    return Fail(Status::InvalidArgument(
+        "the store has no file of at least 1 MiB: there is nothing to measure"));
   job.block_bytes = kVerifyFioBlockBytes;
   job.depth = 32;
   job.sequential = true;
@@ -110,8 +111,8 @@ Result<FioJob> MakeVerifyFioJob(const Store& store, double seconds) {
 Result<nlohmann::ordered_json> BenchVerify(const BenchVerifyOptions& options,
                                            const JobControl& control) {
   if (options.rounds == 0 || options.row_bytes == 0 || options.row_bytes % sizeof(float) != 0)
-    return Fail(
-        Status::InvalidArgument("bench verify: rows are whole floats, rounds at least one"));
+    return Fail(Status::InvalidArgument(
+        "bench verify: rows must consist of whole floats, and there must be at least one round"));
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
   const Path path = options.store.value_or(scratch.path() / "store");
   if (!options.store) RHIZOME_RETURN_IF_ERROR(MakeBenchVerifyStore(path, options, control));

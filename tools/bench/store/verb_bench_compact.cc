@@ -25,7 +25,7 @@ void AddCompactBench(const Bench& bench, CLI::App& root, Session& session) {
       AddBench(bench, root, session, "rhizome bench compact --scale 10 --dim 16 --puts 20", flags,
                RunBenchCompact);
   AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
-  verb->add_option("--dim", options.dim, "Floats of a feature row")
+  verb->add_option("--dim", options.dim, "Floats per feature row")
       ->check(CLI::Range(1U, 65536U))
       ->type_name("N")
       ->capture_default_str();
@@ -33,18 +33,19 @@ void AddCompactBench(const Bench& bench, CLI::App& root, Session& session) {
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
-  verb->add_option("--share", options.share, "Edges written before, as a share of all")
+  verb->add_option("--share", options.share,
+                   "Edges written before the compaction, as a fraction of all edges")
       ->check(CLI::NonNegativeNumber)
       ->type_name("X")
       ->capture_default_str();
-  verb->add_option("--puts", options.puts, "Durable puts of one edge, timed before")
+  verb->add_option("--puts", options.puts, "Durable puts of one edge to time before the compaction")
       ->check(CLI::Range(1U, 10000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_flag("--repartition", options.repartition, "Divide all edges anew");
+  verb->add_flag("--repartition", options.repartition, "Partition all edges again");
   AddThreads(*verb, options.threads);
-  AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");
-  verb->add_option("--seed", options.seed, "Same seed, same graph")
+  AddSize(*verb, "--memory", options.memory_bytes, "Memory limit; 0: none");
+  verb->add_option("--seed", options.seed, "Random seed; equal seeds give equal graphs")
       ->type_name("N")
       ->capture_default_str();
 }

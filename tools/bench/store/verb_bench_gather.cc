@@ -32,14 +32,15 @@ void AddGatherBench(const Bench& bench, CLI::App& root, Session& session) {
       AddBench(bench, root, session, "rhizome bench gather --bytes 64M --rounds 1 --seconds 0.2",
                flags, RunGather);
   AddPlaceFlags(*verb, flags->store, flags->dir);
-  verb->add_option("--array", options.array, "Array of --store, in layout row")->type_name("NAME");
+  verb->add_option("--array", options.array, "Array of --store with layout row")->type_name("NAME");
   AddSize(*verb, "--bytes", options.bytes, "Size of the temporary array")->default_str("4G");
-  AddSize(*verb, "--row-bytes", options.row_bytes, "Bytes of its rows; a multiple of 4")
+  AddSize(*verb, "--row-bytes", options.row_bytes, "Bytes per row; a multiple of 4")
       ->default_str("1024");
   AddQueueFlags(*verb, options.depth, options.maker, "rows");
-  verb->add_flag("--buffered", flags->buffered, "Through the page cache, not O_DIRECT");
-  AddTurnFlags(*verb, options.rounds, options.seconds, "one turn");
-  verb->add_option("--seed", options.seed, "Of the rows drawn")
+  verb->add_flag("--buffered", flags->buffered,
+                 "Read through the page cache instead of with O_DIRECT");
+  AddTurnFlags(*verb, options.rounds, options.seconds, "one measurement");
+  verb->add_option("--seed", options.seed, "Random seed of the rows to read")
       ->type_name("N")
       ->capture_default_str();
 }

@@ -24,15 +24,18 @@ void AddIngestBench(const Bench& bench, CLI::App& root, Session& session) {
   CLI::App* verb = AddBench(bench, root, session, "rhizome bench ingest --scale 12 --partitions 4",
                             flags, RunBenchIngest);
   AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
-  verb->add_option("--partitions", options.partitions, "Parts, where there are several")
+  verb->add_option("--partitions", options.partitions,
+                   "Number of partitions in the runs with several")
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
-  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the fastest counts")
+  verb->add_option(
+          "--rounds", options.rounds,
+          "Number of rounds, in which every competitor is measured; the fastest is reported")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seed", options.seed, "Same seed, same graph")
+  verb->add_option("--seed", options.seed, "Random seed; equal seeds give equal graphs")
       ->type_name("N")
       ->capture_default_str();
   AddThreads(*verb, options.threads);

@@ -44,23 +44,24 @@ void AddLookupBench(const Bench& bench, CLI::App& root, Session& session) {
   options.graph.scale = 16;
   CLI::App* verb = AddBench(bench, root, session, "rhizome bench lookup --scale 8 --lookups 1000",
                             flags, RunLookup);
-  verb->add_option("--dir", flags->dir, "Where store and database go")
+  verb->add_option("--dir", flags->dir, "Folder for the store and the database")
       ->type_name("FOLDER")
       ->capture_default_str();
   AddMetricsFile(*verb, flags->metrics);
-  AddLookupCount(*verb, "--scale", options.graph.scale, 24U, "Graph: 2^N vertices, 16 edges each");
-  AddLookupCount(*verb, "--partitions", options.graph.partitions, 1024U, "Partitions of the store");
-  AddLookupCount(*verb, "--dim", options.dim, 65536U, "Floats of a row");
-  AddLookupCount(*verb, "--lookups", options.lookups, 1000000000U, "Look-ups of each contestant");
-  AddLookupCount(*verb, "--batch", options.batch, 1000000U, "Vertices of a batched look-up");
-  AddLookupCount(*verb, "--threads", options.threads, 1024U, "Threads of the batched look-ups");
+  AddLookupCount(*verb, "--scale", options.graph.scale, 24U,
+                 "Generate a graph with 2^N vertices of 16 edges each");
+  AddLookupCount(*verb, "--partitions", options.graph.partitions, 1024U, "Number of partitions");
+  AddLookupCount(*verb, "--dim", options.dim, 65536U, "Floats per row");
+  AddLookupCount(*verb, "--lookups", options.lookups, 1000000000U, "Lookups per competitor");
+  AddLookupCount(*verb, "--batch", options.batch, 1000000U, "Vertices per batched lookup");
+  AddLookupCount(*verb, "--threads", options.threads, 1024U, "Threads for batched lookups");
   BenchColdRowsOptions& cold = flags->cold;
-  AddSize(
-      *verb, "--cold", cold.bytes,
-      "Only rows on disk, of an array of so many bytes: against the reader of training, and fio");
-  AddLookupCount(*verb, "--cold-batch", cold.batch, 10000000U, "Vertices of a call for them");
-  AddLookupCount(*verb, "--cold-dim", cold.dim, 65536U, "Floats of such a row");
-  AddTurnFlags(*verb, cold.rounds, cold.seconds, "a turn of one contestant for cold rows");
+  AddSize(*verb, "--cold", cold.bytes,
+          "Measure only cold rows on disk, of an array of this size, compared with the reader of "
+          "training and with fio");
+  AddLookupCount(*verb, "--cold-batch", cold.batch, 10000000U, "With --cold: vertices per call");
+  AddLookupCount(*verb, "--cold-dim", cold.dim, 65536U, "With --cold: floats per row");
+  AddTurnFlags(*verb, cold.rounds, cold.seconds, "one measurement of cold rows");
 }
 
 }  // namespace rhizome

@@ -32,15 +32,16 @@ void AddWriteBench(const Bench& bench, CLI::App& root, Session& session) {
   BenchWriteOptions& options = flags->options;
   CLI::App* verb = AddBench(bench, root, session,
                             "rhizome bench write --scale 8 --puts 50 --batches 5", flags, RunWrite);
-  verb->add_option("--dir", flags->dir, "Where store and database go; on the disk to be measured")
+  verb->add_option("--dir", flags->dir,
+                   "Folder for the store and the database, on the disk to measure")
       ->type_name("FOLDER")
       ->capture_default_str();
   AddWriteCount(*verb, "--scale", options.scale, 24U,
-                "The store's graph: 2^N vertices, 16 edges each");
-  AddWriteCount(*verb, "--dim", options.dim, 65536U, "Floats of a feature row");
-  AddWriteCount(*verb, "--puts", options.puts, 10000000U, "Single puts of each contestant");
-  AddWriteCount(*verb, "--batches", options.batches, 1000000U, "Batches of 1,000 edges");
-  AddWriteCount(*verb, "--threads", options.threads, 1024U, "Threads that put at once");
+                "Generate a graph with 2^N vertices of 16 edges each");
+  AddWriteCount(*verb, "--dim", options.dim, 65536U, "Floats per feature row");
+  AddWriteCount(*verb, "--puts", options.puts, 10000000U, "Single puts per competitor");
+  AddWriteCount(*verb, "--batches", options.batches, 1000000U, "Number of batches of 1,000 edges");
+  AddWriteCount(*verb, "--threads", options.threads, 1024U, "Threads that put concurrently");
 }
 
 }  // namespace rhizome
