@@ -28,7 +28,7 @@ struct ChoiceNames<ComputeOn> {
   }
 };
 
-/// What an inference computes, by which `export --predictions` is controlled, too. Without `data`
+/// The computation of an inference, which `export --predictions` controls as well. Without `data`
 /// and `resources`.
 template <typename Visit, typename... Options>
 void EachComputedField(Visit&& visit, Options&... options) {

@@ -11,7 +11,7 @@
 namespace rhizome {
 inline namespace internal {
 
-// What the table of TrainOptions (train_fields.h) says about the options of one training.
+// Functions of the table of TrainOptions (train_fields.h) over the options of one training.
 
 /// Checks that every number is in the range of its row. Errors: kInvalidArgument, naming the field.
 Status CheckRanges(const TrainOptions& options);

@@ -12,7 +12,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// What a training depends on an option for. Other jobs ignore it.
+/// The part of a training that depends on an option. Other jobs ignore it.
 enum class Effect : std::uint8_t {
   kNone,      ///< time, memory and outputs of one process
   kRanks,     ///< all ranks of a training must have the same value

@@ -56,7 +56,7 @@ struct LossOptions {
   double label_smoothing = 0;
 };
 
-/// What is learnt, how weights are updated, and when training ends.
+/// The task and loss, how weights are updated, and when training ends.
 struct LearningOptions {
   /// Default: from dtype and shape of the labels: int64 or int32 of one column are multiclass,
   /// uint8 of several columns multilabel (255: missing), float32 regression (NaN: missing).
