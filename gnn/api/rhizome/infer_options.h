@@ -82,8 +82,8 @@ struct InferOptions {
   std::optional<StorePoint> at = {};
   Path model_file;
 
-  /// The data that the model reads. The accuracy is reported if the store has labels and split. Layerwise
-  /// mode rejects time constraints, and hops that walk different edge types.
+  /// The data that the model reads. The accuracy is reported if the store has labels and split.
+  /// Layerwise mode rejects time constraints, and hops that walk different edge types.
   DataOptions data = {};
   InferMode mode = InferMode::kLayerwise;
 
