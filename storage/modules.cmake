@@ -6,7 +6,7 @@ set(standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condit
   <fmt/format.h> <tl/expected.hpp>)
 
 rhizome_layer(storage
-  MODULES base io section catalog array store maintenance remote
+  MODULES base options io section catalog array store maintenance remote
   DESCRIPTION "bytes, files, commits; no graph"
   BATCH 8
   PUBLIC_LIBS tl::expected

@@ -32,11 +32,11 @@ Status CheckOptions(const TrainOptions& options) {
   if (!std::all_of(options.fanouts.begin(), options.fanouts.end(), is_all) ||
       !sampling.typed_fanouts.empty() || !sampling.meta_path.empty() || sampling.weighted)
     return refuse(
-        "--full-graph takes all neighbours: fanouts, meta-paths and draws by weight are for "
+        "`full_graph` takes all neighbours: fanouts, meta-paths and draws by weight are for "
         "minibatches");
   if (!sampling.time_attribute.empty())
-    return refuse("--full-graph has no time of a seed by which edges could be left out");
-  if (options.steps != 0) return refuse("--full-graph takes one step an epoch: leave --steps");
+    return refuse("`full_graph` has no time of a seed by which edges could be left out");
+  if (options.steps != 0) return refuse("`full_graph` takes one step an epoch: leave out `steps`");
   return Status::Ok();
 }
 

@@ -36,17 +36,17 @@ constexpr std::uint32_t kSuperbatchSteps = 16;
 Status CheckOptions(const TrainOptions& options) {
   const auto refuse = [](const char* text) { return Status::InvalidArgument(text); };
   if (options.full_graph)
-    return refuse("a training over ranks is one on minibatches: leave --full-graph");
+    return refuse("a training over ranks is one on minibatches: leave out `full_graph`");
   if (options.device != ComputeOn::kCpu)
-    return refuse("a training over ranks runs on processors: leave --device");
+    return refuse("a training over ranks runs on processors: leave out `device`");
   if (options.overlap && *options.overlap == Overlap::kChangeset)
-    return refuse("a training over ranks samples while it computes: leave --overlap changeset");
+    return refuse("a training over ranks samples while it computes: leave out `overlap=changeset`");
   if (options.cache != PolicyKind::kBelady)
-    return refuse("over ranks --prefetch says what the pool keeps: leave --cache");
+    return refuse("over ranks `prefetch` says what the pool keeps: leave out `cache`");
   if (NeedsLists(options.prefetch.policy) && options.topology == TopologyPlace::kDirect) {
     return Status::InvalidArgument(
-        fmt::format("--prefetch {} looks at the lists of all rows, which have to be in memory: "
-                    "leave --topology direct",
+        fmt::format("`prefetch={}` uses the lists of all rows, which have to be in memory: leave "
+                    "out `topology=direct`",
                     PrefetchName(options.prefetch.policy)));
   }
   return CheckPrefetch(options.prefetch, options.superbatch);
@@ -87,16 +87,16 @@ Status AgreeOnJob(const OneTraining& one, Transport& transport) {
   const PrefetchOptions& prefetch = one.options.prefetch;
   const std::string remote =
       prefetch.remote_bytes ? fmt::format("{} bytes", *prefetch.remote_bytes) : "not given";
-  const RankFact facts[] = {{"--epochs", fmt::format("{}", one.options.epochs)},
-                            {"--patience", fmt::format("{}", one.options.patience)},
-                            {"--threads", fmt::format("{}", one.options.threads)},
-                            {"--superbatch", fmt::format("{}", one.options.superbatch)},
-                            {"--prefetch", std::string(PrefetchName(prefetch.policy))},
-                            {"--remote-memory", remote},
-                            {"--gamma", fmt::format("{}", prefetch.gamma)},
-                            {"--checkpoint-every", fmt::format("{}", one.options.checkpoint_every)},
-                            {"--resume", fmt::format("{}", one.options.resume)},
-                            {"--seeds", fmt::format("{}", one.options.seeds)},
+  const RankFact facts[] = {{"`epochs`", fmt::format("{}", one.options.epochs)},
+                            {"`patience`", fmt::format("{}", one.options.patience)},
+                            {"`threads`", fmt::format("{}", one.options.threads)},
+                            {"`superbatch`", fmt::format("{}", one.options.superbatch)},
+                            {"`prefetch`", std::string(PrefetchName(prefetch.policy))},
+                            {"`remote_bytes`", remote},
+                            {"`gamma`", fmt::format("{}", prefetch.gamma)},
+                            {"`checkpoint_every`", fmt::format("{}", one.options.checkpoint_every)},
+                            {"`resume`", fmt::format("{}", one.options.resume)},
+                            {"`seeds`", fmt::format("{}", one.options.seeds)},
                             {"the job", one.run.job}};
   return Agree(transport, facts);
 }
@@ -166,7 +166,7 @@ Status WithWayOn(const Status& status, const OneTraining& one, const TrainingRun
           fmt::format("{} (in step {}; {})", status.message(), done + 1,
                       every == 0  ? std::string("no checkpoints were asked for")
                       : kept == 0 ? std::string("no checkpoint was written yet")
-                                  : fmt::format("--resume goes on after step {}", kept))};
+                                  : fmt::format("`resume` continues after step {}", kept))};
 }
 
 RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const HomeEpochs& epochs,

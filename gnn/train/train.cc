@@ -235,14 +235,14 @@ Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, 
 Status CheckDeviceOptions(const TrainOptions& options) {
   if (options.full_graph) {
     return Status::Unsupported(
-        "--device cuda is for training on minibatches; --full-graph runs on the processor");
+        "`device=cuda` is for training on minibatches; `full_graph` runs on the processor");
   }
   const PolicyKind cache = options.device_cache;
   if (cache == PolicyKind::kBelady || cache == PolicyKind::kStatic || cache == PolicyKind::kMatch ||
       cache == PolicyKind::kNone)
     return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("--device-cache {}: rows stay on the device by belady, static, match or none",
+      fmt::format("`device_cache={}`: rows stay on the device by belady, static, match or none",
                   PolicyName(cache)));
 }
 

@@ -24,24 +24,24 @@ Status CheckLearning(const TrainOptions& options) {
     return Status::InvalidArgument(std::string(what));
   };
   if (!(options.learning_rate > 0))
-    return refuse(fmt::format("--lr {}; it must be above 0", options.learning_rate));
+    return refuse(fmt::format("`learning_rate={}`; it must be above 0", options.learning_rate));
   if (!(options.weight_decay >= 0))
-    return refuse(fmt::format("--weight-decay {}; it must not be negative", options.weight_decay));
+    return refuse(fmt::format("`weight_decay={}`; it must not be negative", options.weight_decay));
   const OptimizerChoice& optimizer = options.optimizer;
   if (!(optimizer.momentum >= 0 && optimizer.momentum < 1))
     return refuse(fmt::format("a momentum of {}; it must be in [0, 1)", optimizer.momentum));
   if (!(optimizer.clip_norm >= 0))
-    return refuse(fmt::format("--clip-norm {}; it must not be negative", optimizer.clip_norm));
+    return refuse(fmt::format("`clip_norm={}`; it must not be negative", optimizer.clip_norm));
   if (!(options.schedule.factor > 0 && options.schedule.factor < 1))
     return refuse(fmt::format("a schedule's factor of {}; it must be between 0 and 1",
                               options.schedule.factor));
   if (!(options.loss.label_smoothing >= 0 && options.loss.label_smoothing < 1))
     return refuse(
-        fmt::format("--label-smoothing {}; it must be in [0, 1)", options.loss.label_smoothing));
+        fmt::format("`label_smoothing={}`; it must be in [0, 1)", options.loss.label_smoothing));
   if (!(options.min_delta >= 0))
-    return refuse(fmt::format("--min-delta {}; it must not be negative", options.min_delta));
+    return refuse(fmt::format("`min_delta={}`; it must not be negative", options.min_delta));
   if (options.seeds == 0 || options.eval_every == 0)
-    return refuse("--seeds and --eval-every must be at least 1");
+    return refuse("`seeds` and `eval_every` must be at least 1");
   return Status::Ok();
 }
 
@@ -50,7 +50,7 @@ Status CheckTrainOptions(const TrainOptions& options) {
       options.sampling.typed_fanouts.empty() ? options.fanouts.size() : HopsOf(options.sampling);
   if (!options.model.no_edges && hops != options.model.layers) {
     return Status::InvalidArgument(
-        fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
+        fmt::format("{} fanouts for {} layers; give one for each layer, such as `fanouts=10,10`",
                     hops, options.model.layers));
   }
   if (options.batch_size == 0 || options.epochs == 0) {
@@ -85,7 +85,7 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
       std::find(metrics.begin(), metrics.end(), job.monitor) == metrics.end()) {
     std::vector<std::string_view> names;
     for (const Metric metric : metrics) names.push_back(MetricName(metric));
-    return Status::InvalidArgument(fmt::format("--monitor {}: the task {} has {} and loss",
+    return Status::InvalidArgument(fmt::format("`monitor={}`: the task {} has {} and loss",
                                                MetricName(job.monitor), TaskName(task),
                                                fmt::join(names, ", ")));
   }
@@ -98,7 +98,7 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
   if (!job.valid.empty()) return Status::Ok();
   if (options.patience == 0 && options.schedule.kind != ScheduleKind::kPlateau) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("--patience and --schedule plateau need a validation set, and array {} puts no "
+      fmt::format("`patience` and `schedule=plateau` need a validation set, and array {} puts no "
                   "vertex into it (value 1)",
                   options.split));
 }
@@ -121,11 +121,10 @@ Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
 /// ingest that direction in vain.
 Status CheckBothSides(const GenerationInfo& info) {
   if (info.symmetric || info.directions == Direction::kBoth) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("the store keeps no {}-edges, and --full-graph gathers gradients against the "
-                  "direction that layers walk; ingest it with --directions both, or with "
-                  "--undirected",
-                  info.directions == Direction::kIn ? "out" : "in"));
+  return Status::InvalidArgument(fmt::format(
+      "the store keeps no {}-edges, and `full_graph` aggregates gradients against the direction "
+      "that layers walk; ingest it with `directions=both`, or with `undirected`",
+      info.directions == Direction::kIn ? "out" : "in"));
 }
 
 /// Resolves the sampling options against the graph.
@@ -139,7 +138,7 @@ Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (!options.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
   return Status::InvalidArgument(
       "the metrics at the end are computed layer by layer, and that is not how these neighbours "
-      "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
+      "are drawn; train with `test=false`, and measure by an inference with `mode=samplewise`");
 }
 
 /// Returns the id of the array that `split` names, which has been read already.
@@ -194,18 +193,18 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
   for (const auto& [name, tensor] : into.tensors) {
     const auto found = from.tensors.find(name);
     if (found != from.tensors.end() && found->second.shape == tensor.shape) continue;
-    return Status::InvalidArgument(fmt::format(
-        "--init {}: its tensor {} {}, and this model's has shape [{}]; give the options with which "
-        "it was trained",
-        options.init.string(), name,
-        found == from.tensors.end()
-            ? std::string("is missing")
-            : fmt::format("has shape [{}]", fmt::join(found->second.shape, ", ")),
-        fmt::join(tensor.shape, ", ")));
+    return Status::InvalidArgument(
+        fmt::format("`init={}`: its tensor {} {}, and this model's has shape [{}]; give the "
+                    "options with which it was trained",
+                    options.init.string(), name,
+                    found == from.tensors.end()
+                        ? std::string("is missing")
+                        : fmt::format("has shape [{}]", fmt::join(found->second.shape, ", ")),
+                    fmt::join(tensor.shape, ", ")));
   }
   if (from.tensors.size() != into.tensors.size()) {
     return Status::InvalidArgument(
-        fmt::format("--init {}: it has more tensors than this model; give the options with which "
+        fmt::format("`init={}`: it has more tensors than this model; give the options with which "
                     "it was trained",
                     options.init.string()));
   }
@@ -228,7 +227,7 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
         fmt::join(absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
         shown < absent.size() ? ", ..." : ""));
   }
-  if (options.out.empty()) warnings.emplace_back("no --out: the model is measured and then lost");
+  if (options.out.empty()) warnings.emplace_back("no `out`: the model is measured and then lost");
   return warnings;
 }
 

@@ -25,10 +25,7 @@ const char* const kIgnoredHelp =
     "job does not use of a graph is said in a note, and in `ignored` in the JSON.\n";
 
 JobNote PrintsNotes(const Session& session) {
-  return [&session](std::string_view note) {
-    if (session.printer) session.printer->Clear();
-    Tell("note", std::string(note));
-  };
+  return [&session](std::string_view note) { Tell(session, "note", note); };
 }
 
 std::string PercentOrNone(const Json& share) { return share.is_null() ? "none" : Percent(share); }

@@ -40,8 +40,7 @@ void WarnLostRows(const Session& session, const ArrayEntry& entry, Json& fields)
   const std::string lost = LostRowsOf(entry);
   if (lost.empty()) return;
   fields["lost_rows"].push_back({{"array", ShownName(entry.name)}, {"rows", lost}});
-  if (session.printer) session.printer->Clear();
-  Tell("note",
+  Tell(session, "note",
        fmt::format("array {}: a repair could not save rows {} (in the order of that time), which "
                    "hold {} since then unless they were put again",
                    ShownName(entry.name), lost, ShownMissingRow(entry)));
@@ -72,9 +71,9 @@ Status WarnIfStale(const Session& session, const GraphSnapshot& graph, const Arr
     what += mark != std::byte{0} ? "; this row is one of them" : "; this row is none of them";
   }
   fields["stale"].push_back(std::move(found));
-  if (session.printer) session.printer->Clear();
-  Tell("note", fmt::format("array {}: {}; infer --incremental computes what changed",
-                           ShownName(entry.name), what));
+  Tell(session, "note",
+       fmt::format("array {}: {}; infer --incremental computes what changed", ShownName(entry.name),
+                   what));
   return Status::Ok();
 }
 
