@@ -52,7 +52,7 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
   const Layer& first = model.layer(0);
   if (option("feed-forward") == "true" && option("norm") == "batch") {
     return Status::InvalidArgument(
-        "`full_graph` has no batch norm at the input of feed-forward blocks; set `norm=layer`");
+        "`full_graph` has no batch norm at the input of feed-forward blocks; give `norm=layer`");
   }
   if (!option("input-dropout").empty() && std::stod(option("input-dropout")) > 0)
     return Status::InvalidArgument(
@@ -62,7 +62,7 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
     return Status::InvalidArgument(
         fmt::format("a batch norm needs more than one vertex, and the store has {}: {}", rows,
                     own ? spec.kind + " has one in each layer, so choose another `model`"
-                        : "set `norm=layer`"));
+                        : "give `norm=layer`"));
   }
   return Status::Ok();
 }

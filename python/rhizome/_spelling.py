@@ -22,6 +22,9 @@ _VALUES_OF_COMMANDS = {
     ("test", "false"): "no_test=True",
 }
 
+# Fields that no function has as a keyword.
+_WITHOUT_KEYWORD = frozenset({"dtype", "id_type", "max_bad_lines"})
+
 # Keywords of the functions that run in this process, as far as fields have them.
 _IN_PROCESS = frozenset({
     "batch_size", "columns", "direction", "directions", "disjoint", "dry_run", "edges", "epochs", "fanouts", "features",
@@ -43,9 +46,7 @@ def in_process(message: str) -> str:
     """
     def spell(field: str, value: str | None, is_boolean: bool) -> str:
         keyword = _KEYWORDS.get(field, field)
-        if keyword not in _IN_PROCESS:
-            return f"`{field}`" if value is None else f"`{field}={value}`"
-        return _keyword(keyword, value, is_boolean)
+        return _keyword(keyword, value, is_boolean) if keyword in _IN_PROCESS else _unchanged(field, value)
 
     return _spelled(message, spell)
 
@@ -53,6 +54,8 @@ def in_process(message: str) -> str:
 def of_command(message: str) -> str:
     """A message of the command line that kept its fields (--keep-fields), with fields and flags as keywords."""
     def spell(field: str, value: str | None, is_boolean: bool) -> str:
+        if field in _WITHOUT_KEYWORD:
+            return _unchanged(field, value)
         keyword = _KEYWORDS_OF_COMMANDS.get(field, field).replace("-", "_")
         return _VALUES_OF_COMMANDS.get((field, value or "")) or _keyword(keyword, value, is_boolean)
 
@@ -68,6 +71,10 @@ def _without_dashes(found: re.Match[str]) -> str:
 def _spelled(message: str, spell: Callable[[str, str | None, bool], str]) -> str:
     # Most messages have no backtick.
     return _core.spell_fields(message, spell) if "`" in message else message
+
+
+def _unchanged(field: str, value: str | None) -> str:
+    return f"`{field}`" if value is None else f"`{field}={value}`"
 
 
 def _keyword(keyword: str, value: str | None, is_boolean: bool) -> str:

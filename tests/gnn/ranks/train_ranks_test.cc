@@ -229,11 +229,11 @@ TEST_F(TrainRanksTest, RanksThatDisagreeAreRefusedAndBothSidesAreNamed) {
   TrainOptions options = Options();
   options.prefetch.policy = Prefetch::kScored;
   const std::pair<std::string, testing::ChangeOptions> changes[] = {
-      {"--epochs", [](TrainOptions& o) { ++o.epochs; }},
-      {"--superbatch", [](TrainOptions& o) { ++o.superbatch; }},
-      {"--prefetch", [](TrainOptions& o) { o.prefetch.policy = Prefetch::kLru; }},
-      {"--remote-memory", [](TrainOptions& o) { o.prefetch.remote_bytes = 4096; }},
-      {"--gamma", [](TrainOptions& o) { o.prefetch.gamma = 0.5; }},
+      {"`epochs`", [](TrainOptions& o) { ++o.epochs; }},
+      {"`superbatch`", [](TrainOptions& o) { ++o.superbatch; }},
+      {"`prefetch`", [](TrainOptions& o) { o.prefetch.policy = Prefetch::kLru; }},
+      {"`remote_bytes`", [](TrainOptions& o) { o.prefetch.remote_bytes = 4096; }},
+      {"`gamma`", [](TrainOptions& o) { o.prefetch.gamma = 0.5; }},
       {"the job", [](TrainOptions& o) { o.learning_rate *= 2; }},
   };
   for (const auto& change : changes) {
@@ -267,7 +267,7 @@ TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
       if (r == 2) continue;
       EXPECT_EQ(lost[r].error().code(), StatusCode::kIoError) << lost[r].error().ToString();
       EXPECT_THAT(lost[r].error().message(), HasSubstr("rank 2"));
-      EXPECT_THAT(lost[r].error().message(), HasSubstr("--resume goes on after step"));
+      EXPECT_THAT(lost[r].error().message(), HasSubstr("`resume` continues after step"));
     }
     options.resume = true;
     const auto resumed = TrainAsRanks(options, 3);

@@ -282,8 +282,8 @@ TEST_F(TasksTest, LikelyMistakesAreSaid) {
   options.test = false;
   const Result<TrainReport> lost = TrainTask(options);
   ASSERT_OK(lost);
-  EXPECT_THAT(notes_, Contains(HasSubstr("no --out")));
-  EXPECT_THAT(lost->warnings, Contains(HasSubstr("no --out")));
+  EXPECT_THAT(notes_, Contains(HasSubstr("no `out`")));
+  EXPECT_THAT(lost->warnings, Contains(HasSubstr("no `out`")));
   notes_.clear();
   options.epochs = 4;
   options.out = *folder_ / "warned.safetensors";
@@ -361,7 +361,7 @@ TEST(ClassWeightsTest, FilesAreReadAsFarAsThereAreClasses) {
     const auto result = ClassWeights(path, labels);
     ASSERT_FALSE(result) << path;
     EXPECT_EQ(result.error().code(), code) << result.error().ToString();
-    EXPECT_THAT(result.error().message(), HasSubstr("--class-weights " + path));
+    EXPECT_THAT(result.error().message(), HasSubstr("`class_weights=" + path + "`"));
     EXPECT_THAT(result.error().message(), HasSubstr(word));
   };
   std::ofstream(file) << "1\n2\n";
@@ -424,7 +424,7 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.task = Task::kRegression; }, "array label is int64");
   refused([](TrainOptions& o) { o.task = Task::kBinary; }, "label 2");
   refused([](TrainOptions& o) { o.labels = "feat"; }, "both features and labels");
-  refused([](TrainOptions& o) { o.monitor = Metric::kRocAuc; }, "--monitor roc_auc");
+  refused([](TrainOptions& o) { o.monitor = Metric::kRocAuc; }, "`monitor=roc_auc`");
   refused([](TrainOptions& o) { o.labels = "flags", o.loss.label_smoothing = 0.1; }, "smoothing");
   refused([](TrainOptions& o) { o.labels = "number", o.loss.class_weights = "balanced"; },
           "class weights");
@@ -432,19 +432,20 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.optimizer.clip_norm = -1; }, "clip");
   refused([](TrainOptions& o) { o.schedule.factor = 1; }, "factor");
   refused([](TrainOptions& o) { o.seeds = 0; }, "seeds");
-  refused([](TrainOptions& o) { o.min_delta = -1; }, "min-delta");
+  refused([](TrainOptions& o) { o.min_delta = -1; }, "min_delta");
   refused([](TrainOptions& o) { o.loss.label_smoothing = 1; }, "smoothing");
-  refused([](TrainOptions& o) { o.learning_rate = -1; }, "--lr -1");
-  refused([](TrainOptions& o) { o.weight_decay = -2; }, "--weight-decay -2");
-  refused([](TrainOptions& o) { o.eval_fanouts = {5}; }, "--eval-fanout names 1 hops for 2 layers");
+  refused([](TrainOptions& o) { o.learning_rate = -1; }, "`learning_rate=-1`");
+  refused([](TrainOptions& o) { o.weight_decay = -2; }, "`weight_decay=-2`");
+  refused([](TrainOptions& o) { o.eval_fanouts = {5}; },
+          "`eval_fanouts` names 1 hops for 2 layers");
   refused(
       [](TrainOptions& o) {
         o.eval_fanouts = {5, 5};
         o.sampling.typed_fanouts = {{.type = "edge", .fanouts = {3, 3}}};
       },
-      "--eval-fanout all");
+      "`eval_fanouts=all`");
   refused([](TrainOptions& o) { o.split = "number"; }, "array number is float32; a split");
-  refused([](TrainOptions& o) { o.split = "flags"; }, "--split-column flags:K");
+  refused([](TrainOptions& o) { o.split = "flags"; }, "`split=flags:K`");
   refused([](TrainOptions& o) { o.split = "flags:3"; },
           "flags has no column 3; it has columns 0 to 2");
   refused([](TrainOptions& o) { o.split = "split:1"; },
