@@ -69,9 +69,9 @@ std::vector<std::string> TypeNames::All() const {
   return all;
 }
 
-std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag) {
+std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view field) {
   return fmt::format("{} field{} found, {} expected ({} names them; '-' skips one)", found,
-                     found == 1 ? "" : "s", expected, flag);
+                     found == 1 ? "" : "s", expected, field);
 }
 
 }  // namespace internal
