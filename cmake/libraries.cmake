@@ -15,7 +15,7 @@ target_link_libraries(rhizome_engine_headers INTERFACE tl::expected)
 target_include_directories(rhizome_engine_headers INTERFACE ${rhizome_storage_roots} ${rhizome_index_roots}
   ${rhizome_cache_roots})
 set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/exceptions.h storage/base/mix.h
-  storage/base/escaped_text.h storage/base/stopwatch.h storage/io/outside.h storage/options/option.h
+  storage/base/escaped_text.h storage/base/stopwatch.h storage/options/option.h storage/options/spell_fields.h storage/io/outside.h
   storage/io/unique_folder.h storage/io/walk_files.h storage/remote/rank_calls.h
   storage/section/untrusted_json.h storage/store/library_versions.h
   index/check/topology_sections.h index/graph/live_vertices.h index/ingest/edge_pairs.h

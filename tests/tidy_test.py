@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of the sources: format, order of modules, include cycles, public headers, plain English in comments and texts.
+"""Checks of the sources: format, order of modules, include cycles, public headers, plain English, messages.
 
 usage: tests/tidy_test.py [--build FOLDER] [ROOT]    FOLDER: of a Ninja build, whose header checks are looked at
        tests/tidy_test.py --self-test                every check finds its fault in a small broken tree
@@ -52,6 +52,14 @@ LITERAL = re.compile(
     r"""|(?P<text>(?:"(?:[^"\\\n]|\\.)*"\s*)+)""", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 DEFINITION = re.compile(r"^(?:struct|class|enum class) (?:RHIZOME_\w+ )?(\w+)(?: final)?(?: :[^{]*)? ?\{")
+
+# The layers whose messages name options by fields in backticks, and the table of fields (storage/options).
+MESSAGE_LAYERS = ("storage", "index", "cache", "gnn", "cuda")
+FIELD_TABLE = "storage/options/spell_fields.cc"
+FLAG = re.compile(r"(?<![\w-])--[a-z{]")
+# Comments, literals of characters, raw and other literals of strings, blanks, and all else.
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|\'(?:[^\'\\\n]|\\.)+\'|R"(\w*)\((?P<raw>.*?)\)\1"'
+                   r'|"(?P<text>(?:[^"\\\n]|\\.)*)"|(?P<blank>\s+)|\w+|.', re.DOTALL)
 
 Finding = collections.namedtuple("Finding", "file line message")
 Include = collections.namedtuple("Include", "file line name quoted")
@@ -382,10 +390,45 @@ def advice(word):
     return DIALECT[words]
 
 
+def string_literals(lines):
+    """The number of the first line and the text of each literal; adjacent ones, also across comments, are one."""
+    text = "\n".join(lines)
+    first, literal = 0, None
+    for found in TOKEN.finditer(text):
+        part = found["text"] if found["text"] is not None else found["raw"]
+        if part is not None:
+            if literal is None:
+                first, literal = text.count("\n", 0, found.start()) + 1, ""
+            literal += part
+        elif found["blank"] is None and not found[0].startswith(("//", "/*")) and literal is not None:
+            yield first, literal
+            literal = None
+
+
+def check_messages(tree):
+    """A message of the library names no flag of the command line, and in backticks only fields that front ends spell."""
+    table = re.search(r"kFields = [^;]*;", "\n".join(tree.lines.get(FIELD_TABLE, [])))
+    fields = set(re.findall(r'\{"([\w-]+)"', table[0])) if table else set()
+    if not fields:
+        yield Finding(FIELD_TABLE, 1, "has no table kFields of the fields that messages name")
+    for file, lines in tree.lines.items():
+        if file.split("/")[0] not in MESSAGE_LAYERS:
+            continue
+        for number, literal in string_literals(lines):
+            flag = FLAG.search(literal)
+            if flag:
+                yield Finding(file, number, f'a message names the flag "{literal[flag.start():][:20]}": '
+                                            "write the field of the option in backticks")
+            for quoted in re.findall(r"`([^`]*)`?", literal):
+                if quoted != "{}" and quoted.partition("=")[0] not in fields:
+                    yield Finding(file, number, f"`{quoted}` is no field in {FIELD_TABLE}")
+
+
 def findings(root, build=None, limits=DIALECT_LIMITS, literal_limits=LITERAL_LIMITS):
     tree = Tree(root)
     tree.dialect_limits, tree.literal_limits = limits, literal_limits
-    checks = (check_format, check_order, check_rings, check_public, check_names, check_openings, check_dialect)
+    checks = (check_format, check_order, check_rings, check_public, check_names, check_openings, check_dialect,
+              check_messages)
     return [f for check in checks for f in check(tree)] + list(check_alone(tree, build))
 
 
@@ -431,6 +474,15 @@ endforeach()
                           'const char* b =\n    "of so"\n    " many";\nconst char* c = "plain";\n'
                           'const char* d = R"(stands\nin)";\n',
     "upper/top/texts.cc": 'const char* unchecked = "meanwhile";\n',
+    "storage/options/spell_fields.cc": 'constexpr auto kFields = {{"memory_bytes"}, {"undirected", kBoolean}};\n',
+    "storage/messages.cc": 'const char* a = "give more `memory_bytes`, or `undirected=x`";\n'
+                           'const char* b = "give more --memory";\n'
+                           'const char* c =\n    "two pieces "  // of one message\n    "make `mem"\n    "ory=4G`";\n'
+                           "// \"--memory\" and \"`memory`\" in a comment, '\"' and a--b are none.\n"
+                           "const char d = '\"';\n"
+                           'const char* e = "a--b `memory_bytes={}`";\nint f = --e[0];\n'
+                           'const char* g = R"(x --undirected)";\n',
+    "tools/cli/messages.cc": 'const char* a = "give --memory";\n',
     "tests/prose.cc": "// Says something. What follows\n// Of a block, this is its second line.\n\n"
                       "// Whatever it is, it is fine.\n\n/// Of a thing\nint x;\n  // One more thing\n",
 }
@@ -453,6 +505,9 @@ EXPECTED = {
     ("tests/tidy_test.py", 1, "LITERAL_LIMITS of lower is 1: lower it to 0"),
     ("tests/prose.cc", 6, 'a comment begins with a bare "Of"'),
     ("tests/prose.cc", 8, 'a comment begins with a bare "One more"'),
+    ("storage/messages.cc", 2, 'a message names the flag "--memory"'),
+    ("storage/messages.cc", 4, "`memory=4G` is no field in storage/options/spell_fields.cc"),
+    ("storage/messages.cc", 11, 'a message names the flag "--undirected"'),
     ("tools/test.sh", 1, "compiles no public header alone"),
     ("lower/api/rhizome/leaks.h", 1, "is compiled alone by no target"),
     ("lower/api/rhizome/twice.h", 1, "is compiled alone by no target"),

@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr std::uint32_t kMaxLayer = 64;
 
 Status Corrupt(std::string_view what) {
-  return Status::Corruption(fmt::format("inference log: {}; run without --resume", what));
+  return Status::Corruption(fmt::format("inference log: {}; run without `resume`", what));
 }
 
 std::optional<Hash128> ParseHash(const std::string& hex) {
@@ -140,15 +140,16 @@ Status InferenceLog::ReadRecords(const std::vector<std::string>& records,
                                  const std::string& description) {
   const std::string other = fmt::format(
       "what the earlier run left belongs to other settings, another model or another snapshot; run "
-      "without --resume to start over (there {}, now {})",
+      "without `resume` to start over (there {}, now {})",
       records.front(), description);
   RHIZOME_ASSIGN_OR_RETURN(
       const bool compared,
-      CompareJobs(records.front(), description,
-                  {.place = "what the earlier run left",
-                   .other = other,
-                   .remedy = "resume on the copy that it began with, or run without --resume to "
-                             "start over"}));
+      CompareJobs(
+          records.front(), description,
+          {.place = "what the earlier run left",
+           .other = other,
+           .remedy =
+               "resume on the copy that it began with, or run without `resume` to start over"}));
   by_numbers_ = !compared;
   for (std::size_t i = 1; i < records.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(ReadRecord(records[i]));

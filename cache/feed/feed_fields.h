@@ -99,7 +99,7 @@ void EachSamplingField(Visit&& visit, Sampling&... sampling) {
         sampling.weighted...);
   visit(
       Option{"data.sampling.typed_fanouts", "typed-fanout",
-             "Neighbours sampled along each edge type in each layer, instead of --fanout; default "
+             "Neighbours sampled along each edge type in each layer, instead of `fanouts`; default "
              "applies to types that are not named, which are not followed otherwise",
              kEffect}
           .As("TYPE:N,N,...;..."),
@@ -114,7 +114,7 @@ void EachSamplingField(Visit&& visit, Sampling&... sampling) {
             .As("ATTRIBUTE"),
         sampling.time_attribute...);
   visit(Option{"data.sampling.seed_times", "seed-times",
-               "With --time-attribute: array with the time of each vertex as a seed", kEffect},
+               "With `time_attribute`: array with the time of each vertex as a seed", kEffect},
         sampling.seed_times...);
 }
 
@@ -128,7 +128,7 @@ void EachResourceField(Visit&& visit, Resources&... resources) {
         resources.memory_bytes...);
   visit(
       Option{"resources.io", "io",
-             "How rows, and lists with --topology direct, are read; mmap: from mapped files, as a "
+             "How rows, and lists with `topology=direct`, are read; mmap: from mapped files, as a "
              "baseline"},
       resources.io...);
 }
@@ -138,12 +138,12 @@ void EachFeedField(Visit&& visit, Feed&... feed) {
   visit(Option{"minibatch.feed.cache", "cache", "Replacement policy of the feature cache"},
         feed.cache...);
   visit(Option{"minibatch.feed.cache_bytes", "cache-bytes",
-               "Size of the feature cache; default: what --memory leaves"}
+               "Size of the feature cache; default: what `memory_bytes` leaves"}
             .As(kSize),
         feed.cache_bytes...);
   visit(Option{"minibatch.feed.neighbor_cache_bytes", "neighbor-cache",
-               "With --topology direct: memory for the lists that are read most; 0: none; default: "
-               "what --memory leaves, at most 256M"}
+               "With `topology=direct`: memory for the lists that are read most; 0: none; default: "
+               "what `memory_bytes` leaves, at most 256M"}
             .As(kSize),
         feed.neighbor_cache_bytes...);
   visit(
@@ -159,7 +159,7 @@ void EachFeedField(Visit&& visit, Feed&... feed) {
             .Absent("auto"),
         feed.overlap...);
   visit(Option{"minibatch.feed.prior", "prior",
-               "With --cache belady or cost: value of rows that a superbatch does not request "
+               "With `cache=belady` or cost: value of rows that a superbatch does not request "
                "again; uses: by the number of requests so far"},
         feed.prior...);
 }
@@ -174,12 +174,12 @@ void EachPrefetchField(Visit&& visit, Prefetch&... prefetch) {
         prefetch.policy...);
   visit(
       Option{"ranks.prefetch.remote_bytes", "remote-memory",
-             "With --prefetch other than belady: memory for rows of other ranks; default: half of "
+             "With `prefetch` other than belady: memory for rows of other ranks; default: half of "
              "the pool",
              Effect::kRanks}
           .As(kSize),
       prefetch.remote_bytes...);
-  visit(Option{"ranks.prefetch.gamma", "gamma", "With --prefetch scored: decay of its scores",
+  visit(Option{"ranks.prefetch.gamma", "gamma", "With `prefetch=scored`: decay of its scores",
                Effect::kRanks}
             .In(0, 1),
         prefetch.gamma...);
@@ -188,12 +188,12 @@ void EachPrefetchField(Visit&& visit, Prefetch&... prefetch) {
 template <typename Visit, typename... Device>
 void EachDeviceField(Visit&& visit, Device&... device) {
   visit(Option{"device.memory_bytes", "device-memory",
-               "With --device cuda: device memory for cached feature rows; default: half of the "
+               "With `device=cuda`: device memory for cached feature rows; default: half of the "
                "free memory"}
             .As(kSize),
         device.memory_bytes...);
   visit(Option{"device.cache", "device-cache",
-               "With --device cuda: replacement policy of the feature cache of the device"}
+               "With `device=cuda`: replacement policy of the feature cache of the device"}
             .Only("belady|static|match|none"),
         device.cache...);
 }

@@ -57,7 +57,7 @@ Status CheckSplitColumn(const SplitReference& split, const ArrayEntry& array) {
       split.column
           ? fmt::format("array {} has no column {}; it has {}", split.array, *split.column, there)
           : fmt::format("array {} has a split in each of its {} columns; name one with "
-                        "--split-column {}:K, K from 0",
+                        "`split={}:K`, K from 0",
                         split.array, array.dim, split.array));
 }
 
@@ -65,7 +65,7 @@ Status ReadSplitArray(const GraphSnapshot& graph, const std::string& text, Class
   RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(text));
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<ChunkArray> array,
-      OpenLabelArray(graph, split.array, {DataType::kUint8}, 0, "a split (--split)"));
+      OpenLabelArray(graph, split.array, {DataType::kUint8}, 0, "a split (`split`)"));
   RHIZOME_RETURN_IF_ERROR(CheckSplitColumn(split, array->entry()));
   const std::uint64_t columns = array->entry().dim, column = split.column.value_or(0);
   labels.split.resize(graph.vertex_count(), Split::kNone);

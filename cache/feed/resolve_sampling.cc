@@ -75,14 +75,14 @@ Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
   if (sampling.seed_times.empty()) {
     return Status::InvalidArgument(
         fmt::format("times of edges (attribute '{}') need a time for each seed; name an array of "
-                    "the vertices' times with --seed-times, int64 with one column",
+                    "the vertices' times with `seed_times`, int64 with one column",
                     sampling.time_attribute));
   }
   if (sampling.time_attribute.empty()) {
-    return Status::InvalidArgument(fmt::format(
-        "times of seeds (array '{}') need the times of edges; name the edge attribute with "
-        "--time-attribute",
-        sampling.seed_times));
+    return Status::InvalidArgument(
+        fmt::format("times of seeds (array '{}') need the times of edges; name the edge attribute "
+                    "with `time_attribute`",
+                    sampling.seed_times));
   }
   RHIZOME_ASSIGN_OR_RETURN(options.sampler.times, LoadEdgeTimes(graph, sampling.time_attribute));
   RHIZOME_ASSIGN_OR_RETURN(std::vector<std::int64_t> times,
@@ -99,7 +99,7 @@ Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_
   if (eval_fanouts.empty()) return Status::Ok();
   if (eval_fanouts.size() != layers) {
     return Status::InvalidArgument(
-        fmt::format("--eval-fanout names {} hops for {} layers; give one for each layer, or all",
+        fmt::format("`eval_fanouts` names {} hops for {} layers; give one for each layer, or all",
                     eval_fanouts.size(), layers));
   }
   const bool all = std::all_of(eval_fanouts.begin(), eval_fanouts.end(),
@@ -110,8 +110,9 @@ Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_
   }
   if (!sampling.sampler.typed_fanouts.empty()) {
     return Status::InvalidArgument(
-        "--eval-fanout with numbers is for neighbours of all types alike; with --typed-fanout or "
-        "--meta-path give --eval-fanout all, which takes all of the types that are walked");
+        "`eval_fanouts` with numbers is for neighbours of all types together; with `typed_fanouts` "
+        "or `meta_path` give `eval_fanouts=all`, which takes all neighbours of the types that are "
+        "walked");
   }
   sampling.valid_sampler = sampling.sampler;
   sampling.valid_sampler->fanouts = eval_fanouts;
@@ -191,7 +192,7 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
   RHIZOME_RETURN_IF_ERROR(AddTimes(sampling, graph, options));
   if (edge_weights.value_or(false) && !graph.info().weighted) {
     return Fail(Status::InvalidArgument(
-        "--edge-weights use: the store has no edge weights; ingest it with a weight column"));
+        "`edge_weights=true`: the store has no edge weights; ingest it with a weight column"));
   }
   options.edge_weights = edge_weights.value_or(graph.info().weighted);
   if (options.edge_weights) RHIZOME_RETURN_IF_ERROR(CheckEdgeWeights(graph));
@@ -208,7 +209,7 @@ Status CheckLayerwise(const MinibatchSamplerOptions& options) {
   if (options.sampler.times != nullptr) {
     return Status::InvalidArgument(
         "edges that depend on the time of the seed cannot be taken layer by layer, where a vertex "
-        "has one row for all seeds; use --mode samplewise");
+        "has one row for all seeds; use `mode=samplewise`");
   }
   const FanoutsByType& fanouts = options.sampler.typed_fanouts;
   for (const std::vector<std::int64_t>& hop : fanouts) {
@@ -216,7 +217,7 @@ Status CheckLayerwise(const MinibatchSamplerOptions& options) {
       if ((hop[type] == 0) == (fanouts.front()[type] == 0)) continue;
       return Status::InvalidArgument(
           "hops that walk different edge types cannot be computed layer by layer as they were "
-          "sampled; use --mode samplewise, or the same types in every hop");
+          "sampled; use `mode=samplewise`, or the same types in every hop");
     }
   }
   return Status::Ok();

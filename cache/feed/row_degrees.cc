@@ -41,7 +41,7 @@ bool IsWeight(float weight) { return weight >= 0 && std::isfinite(weight); }
 Status NotAWeight(float weight, const std::string& place) {
   return Status::InvalidArgument(
       fmt::format("{}: an edge weighs {}; weights that layers multiply with must be finite and not "
-                  "negative: change them, or give --edge-weights ignore",
+                  "negative: change them, or give `edge_weights=false`",
                   place, weight));
 }
 

@@ -27,7 +27,7 @@ Status CheckClasses(const GraphSnapshot& graph, const std::string& array, const 
     if (labels.label[row] > 1) {
       return WrongLabel(graph, array, row,
                         fmt::format("label {}; a binary task takes 0, 1 and -1 (missing). For more "
-                                    "classes train --task multiclass",
+                                    "classes train with `task=multiclass`",
                                     labels.label[row]));
     }
   }
@@ -165,7 +165,7 @@ Result<Task> TaskOf(const ArrayEntry& labels, std::optional<Task> asked) {
   return Fail(Status::InvalidArgument(fmt::format(
       "array {} is {} of shape [{}, {}]{}: multiclass takes int64 or int32 of one column, binary "
       "that (0, 1, -1 for missing) or uint8 of one column, multilabel uint8 (0, 1, 255 for "
-      "missing), regression float32; choose --labels or --task accordingly",
+      "missing), regression float32; choose `labels` or `task` accordingly",
       labels.name, DataTypeName(labels.dtype), labels.rows, labels.dim,
       asked ? fmt::format(", which is not for the task {}", TaskName(task)) : "")));
 }

@@ -76,9 +76,9 @@ Result<CountedPass> SequenceCounter::CountPass(const SpillPass& pass,
     }
   }
   if (!counted.choices.empty()) return counted;
-  return Fail(Status::OutOfMemory(
-      fmt::format("pass {} takes at least {} bytes for its sums, {} are left; give more --memory",
-                  pass.name, least, capacity_bytes)));
+  return Fail(Status::OutOfMemory(fmt::format(
+      "pass {} takes at least {} bytes for its sums, {} are left; give more `memory_bytes`",
+      pass.name, least, capacity_bytes)));
 }
 
 void SequenceCounter::KeepOnly(const CountedSequence& sequence) {

@@ -50,12 +50,12 @@ Status CheckPrefetch(const PrefetchOptions& options, std::uint64_t superbatch) {
   const PrefetchEntry& entry = PrefetchEntryOf(options.policy);
   if (options.policy == Prefetch::kEpoch && superbatch != 0) {
     return Status::InvalidArgument(
-        "--prefetch epoch schedules an epoch at a time: leave --superbatch");
+        "`prefetch=epoch` schedules an epoch at a time: leave out `superbatch`");
   }
   if (options.remote_bytes && !entry.has_part) {
     return Status::InvalidArgument(
-        fmt::format("--remote-memory: with --prefetch {} no part of the pool is for rows of other "
-                    "ranks alone; leave it",
+        fmt::format("`remote_bytes`: with `prefetch={}` no part of the pool is for rows of other "
+                    "ranks alone; leave it out",
                     entry.name));
   }
   if (options.gamma > 0 && options.gamma < 1) return Status::Ok();

@@ -232,8 +232,8 @@ Result<PrefetchLookahead> PrefetchLookahead::Create(const PrefetchOptions& optio
   if (options.policy == Prefetch::kVip &&
       !(sampler.typed_fanouts.empty() && sampler.meta_path.empty())) {
     return Fail(Status::InvalidArgument(
-        "--prefetch vip: vertex-inclusion probabilities are for neighbours of all types together, "
-        "as --fanout draws them; take another policy"));
+        "`prefetch=vip`: vertex-inclusion probabilities are for neighbours of all types together, "
+        "as `fanouts` draws them; choose another policy"));
   }
   if (NeedsLists(options.policy)) {
     RHIZOME_ASSIGN_OR_RETURN(outlook.lists_, AllLists(graph, sampler.direction, control));

@@ -48,10 +48,10 @@ Result<std::vector<std::vector<VertexId>>> RowHomes::Divide(
 
 Status CheckRanks(std::uint32_t ranks, const RowHomes& homes) {
   if (ranks >= 1 && ranks <= homes.count) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "{} ranks: the store has {} {}, and a rank needs at least one; make a store of more with "
-      "--partitions",
-      ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
+  return Status::InvalidArgument(
+      fmt::format("{} ranks: the store has {} {}, and a rank needs at least one; make a store with "
+                  "more of them by `partitions`",
+                  ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
 }
 
 Result<RowHomes> CountHomes(const Manifest& manifest) {

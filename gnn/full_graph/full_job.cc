@@ -361,7 +361,7 @@ Status FullJob::Prepare(const StepState* from) {
   if (free >= wanted) return Status::Ok();
   return Status::OutOfSpace(fmt::format(
       "the arrays of an epoch want {} MiB in {}, twice what is there at once, and {} MiB are free; "
-      "make room, give --scratch another disk, or more --memory",
+      "make room, put `scratch` on another disk, or give more `memory_bytes`",
       wanted / kMiB + 1, space_->folder().string(), free / kMiB));
 }
 

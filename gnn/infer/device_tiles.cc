@@ -78,10 +78,10 @@ Status DeviceTiles::Allocate(std::optional<std::uint64_t> device_bytes) {
   const std::uint64_t row_bytes = row.on_device * sizeof(float);
   constexpr std::uint64_t kTile = kDenseRows;
   if (bytes < weights + kTile * row_bytes) {
-    return Status::OutOfMemory(fmt::format(
-        "{} KiB of the device are too few for this network: weights take {} KiB and {} rows {} "
-        "KiB; give more with --device-memory, or --device cpu",
-        bytes >> 10, weights >> 10, kTile, (kTile * row_bytes >> 10) + 1));
+    return Status::OutOfMemory(
+        fmt::format("{} KiB of the device are too few for this network: weights take {} KiB and {} "
+                    "rows {} KiB; give more `device_memory_bytes`, or `device=cpu`",
+                    bytes >> 10, weights >> 10, kTile, (kTile * row_bytes >> 10) + 1));
   }
   const std::uint64_t fit = (bytes - weights) / row_bytes / kTile * kTile;
   batch_rows_ = std::min(fit, kMaxBatchRows);

@@ -32,18 +32,18 @@ namespace {
 
 Status CheckMode(const InferOptions& options) {
   if (options.mode == InferMode::kSamplewise) {
-    if (options.resume) return Status::InvalidArgument("--resume works in layerwise mode only");
+    if (options.resume) return Status::InvalidArgument("`resume` works in layerwise mode only");
     if (options.incremental) {
-      return Status::InvalidArgument("--incremental works in layerwise mode only");
+      return Status::InvalidArgument("`incremental` works in layerwise mode only");
     }
     if (options.data.topology == TopologyPlace::kDirect) {
-      return Status::InvalidArgument("--topology direct works in layerwise mode only");
+      return Status::InvalidArgument("`topology=direct` works in layerwise mode only");
     }
     if (options.workers.count != 0) {
-      return Status::InvalidArgument("--workers work in layerwise mode only");
+      return Status::InvalidArgument("`workers` work in layerwise mode only");
     }
     if (options.device == ComputeOn::kCuda) {
-      return Status::InvalidArgument("--device cuda works in layerwise mode only");
+      return Status::InvalidArgument("`device=cuda` works in layerwise mode only");
     }
   }
   if (options.workers.count > MaxPartsOfJob()) {
@@ -59,10 +59,10 @@ Status CheckMode(const InferOptions& options) {
   }
   if (options.workers.count != 0 && options.device == ComputeOn::kCuda) {
     return Status::InvalidArgument(
-        "--workers and --device cuda do not go together: one process uses the device");
+        "`workers` and `device=cuda` exclude each other: one process uses the device");
   }
   if (options.workers.count != 0 && options.incremental) {
-    return Status::InvalidArgument("--workers and --incremental do not go together");
+    return Status::InvalidArgument("`workers` and `incremental` exclude each other");
   }
   return Status::Ok();
 }

@@ -31,10 +31,9 @@ namespace {
 Status CheckOutput(const Manifest& latest, const InferOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
   if (latest.FindArray(options.out) != nullptr && !options.new_version) {
-    return Status::AlreadyExists(
-        fmt::format("the store has an array {} already; choose another name for --out, or "
-                    "--new-version",
-                    options.out));
+    return Status::AlreadyExists(fmt::format(
+        "the store has an array {} already; choose another name for `out`, or set `new_version`",
+        options.out));
   }
   return Status::Ok();
 }
@@ -118,8 +117,8 @@ Status InferenceJob::ResolveDraws() {
   std::vector<std::int64_t> fanouts = options_.fanouts;
   if (!fanouts.empty() && !options_.data.sampling.typed_fanouts.empty()) {
     return Status::InvalidArgument(
-        "fanouts by edge type stand for those of all types; give one of --typed-fanout and "
-        "--fanout");
+        "fanouts by edge type replace those of all types; give either `typed_fanouts` or "
+        "`fanouts`");
   }
   if (fanouts.empty()) fanouts.assign(spec.layers, kAllNeighbors);
   const std::size_t hops = HopsOf(options_.data.sampling);

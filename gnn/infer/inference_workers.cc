@@ -88,10 +88,10 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const LayerToCut& to_cut, La
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<WorkerTask> left,
                            pool_->Run(std::move(tasks), finished, done, control));
   if (!left.empty()) {
-    return Fail(Status::IoError(
-        fmt::format("all {} workers have died, the last of them in layer {}{}; what was finished "
-                    "is kept: go on with --resume",
-                    pool_->died(), layer + 1, DescribeSilent(pool_->silenced()))));
+    return Fail(
+        Status::IoError(fmt::format("all {} workers have died, the last of them in layer {}{}; "
+                                    "what was finished is kept: continue with `resume`",
+                                    pool_->died(), layer + 1, DescribeSilent(pool_->silenced()))));
   }
   RHIZOME_ASSIGN_OR_RETURN(report.ranges, ranges_.Learn(std::move(report.costs)));
   return report;

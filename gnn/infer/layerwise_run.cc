@@ -157,7 +157,7 @@ class LayerwiseRun {
                              ReadWholeFile(fs(), path, rows * sizeof(std::uint32_t)));
     if (bytes.size() != rows * sizeof(std::uint32_t) || Xxh3(bytes) != hash) {
       return Fail(Status::Corruption(
-          fmt::format("{} is not what the job wrote; run without --resume", path.string())));
+          fmt::format("{} is not what the job wrote; run without `resume`", path.string())));
     }
     std::vector<std::uint32_t> row_at(rows);
     std::memcpy(row_at.data(), bytes.data(), bytes.size());

@@ -66,7 +66,7 @@ Status LinkScorer::TakeRelations(const TensorFile& decoder) {
   const auto found = decoder.tensors.find("relations");
   if (found == decoder.tensors.end() || decoder.tensors.size() != 1) {
     return Status::InvalidArgument(
-        "a DistMult decoder has one tensor, `relations` [types, columns of the array]");
+        "a DistMult decoder has one tensor, 'relations' [types, columns of the array]");
   }
   const NamedTensor& tensor = found->second;
   if (tensor.shape.size() != 2 || tensor.shape[0] == 0 ||

@@ -48,8 +48,8 @@ Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& 
   text += fmt::format(" ({} of {} training vertices have no {}-edge: ", Grouped(without),
                       Grouped(used.training.size()), walks_in ? "in" : "out");
   return text + (graph.info().directions == Direction::kBoth
-                     ? "--direction both walks both)"
-                     : "ingest with --undirected, or with --directions both for --direction both)");
+                     ? "`direction=both` walks both)"
+                     : "ingest with `undirected`, or with `directions=both` for `direction=both`)");
 }
 
 }  // namespace

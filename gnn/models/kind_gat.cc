@@ -107,10 +107,10 @@ template <AttendScore score>
 Result<std::shared_ptr<Conv>> Make(const ConvShape& shape, const ModelOptions& options) {
   const std::int64_t heads = options.Integer("heads");
   if (!shape.is_output && shape.out % heads != 0) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("{} hidden columns cannot be divided among {} heads; choose a multiple of the "
-                    "heads for --hidden",
-                    shape.out, heads)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("{} hidden columns cannot be divided among {} heads; "
+                                            "choose a multiple of the heads for `hidden`",
+                                            shape.out, heads)));
   }
   return std::make_shared<GatConv>(shape, options, score);
 }

@@ -14,7 +14,7 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-constexpr const char* kWithoutDevice = "or give --device cpu";
+constexpr const char* kWithoutDevice = "or give `device=cpu`";
 
 /// Returns the folder of the library that contains `address`.
 std::filesystem::path FolderOf(const void* address) {
@@ -33,7 +33,7 @@ Result<void*> LoadFrom(const std::filesystem::path& folder, const char* name, in
   void* const handle = dlopen(path.c_str(), RTLD_NOW | flags);
   if (handle != nullptr) return handle;
   return Fail(Status::Unsupported(fmt::format(
-      "--device cuda: {} cannot be loaded: {}; install what it misses, {}", path.string(),
+      "`device=cuda`: {} cannot be loaded: {}; install what it misses, {}", path.string(),
       dlerror(),  // NOLINT(concurrency-mt-unsafe): the message is this thread's
       kWithoutDevice)));
 }
@@ -44,22 +44,22 @@ Result<std::unique_ptr<Device>> OpenKernels() {
   RHIZOME_ASSIGN_OR_RETURN(
       void* const module,
       LoadFrom(folder, kCudaModuleName, RTLD_LOCAL,
-               fmt::format("--device cuda: there is no {} in {}. It is built and installed where "
+               fmt::format("`device=cuda`: there is no {} in {}. It is built and installed where "
                            "CMake finds nvcc (CUDA 13): build Rhizome there, {}",
                            kCudaModuleName, folder.string(), kWithoutDevice)));
   auto* const door = reinterpret_cast<CudaModuleEntry*>(dlsym(module, kCudaEntrySymbol));
   Result<std::unique_ptr<Device>> device = Fail(Status::Unsupported(""));
   if (door == nullptr || !door(BuildId(), &device)) {
-    return Fail(Status::Unsupported(
-        fmt::format("--device cuda: {} in {} is not of the build of this Rhizome; install both "
-                    "from one build, {}",
-                    kCudaModuleName, folder.string(), kWithoutDevice)));
+    return Fail(
+        Status::Unsupported(fmt::format("`device=cuda`: {} in {} is not of the build of this "
+                                        "Rhizome; install both from one build, {}",
+                                        kCudaModuleName, folder.string(), kWithoutDevice)));
   }
   if (device) return device;
-  return Fail(Status::Unsupported(
-      fmt::format("--device cuda: {}. It needs an NVIDIA GPU and a driver for CUDA 13 (nvidia-smi "
-                  "shows both), {}",
-                  device.error().message(), kWithoutDevice)));
+  return Fail(
+      Status::Unsupported(fmt::format("`device=cuda`: {}. It needs an NVIDIA GPU and a driver for "
+                                      "CUDA 13 (nvidia-smi shows both), {}",
+                                      device.error().message(), kWithoutDevice)));
 }
 
 /// Enables CUDA in libtorch: libtorch_cuda.so registers itself when it is loaded.
@@ -67,14 +67,14 @@ Status LoadTorchCuda() {
   const std::filesystem::path folder = FolderOf(reinterpret_cast<const void*>(&at::globalContext));
   RHIZOME_RETURN_IF_ERROR(LoadFrom(
       folder, "libtorch_cuda.so", RTLD_GLOBAL,
-      fmt::format("--device cuda: the libtorch in {} is one without CUDA. Build Rhizome with "
-                  "-DRHIZOME_TORCH= the folder of a torch wheel for CUDA 13 (pip install torch), "
-                  "{}",
-                  folder.string(), kWithoutDevice)));
+      fmt::format(
+          "`device=cuda`: the libtorch in {} is one without CUDA. Build Rhizome with "
+          "-DRHIZOME_TORCH= the folder of a torch wheel for CUDA 13 (pip install torch), {}",
+          folder.string(), kWithoutDevice)));
   if (torch::cuda::is_available()) return Status::Ok();
   return Status::Unsupported(
-      fmt::format("--device cuda: libtorch in {} finds no device that it can use, or has worked in "
-                  "this process before CUDA was asked for: begin a process with --device cuda, {}",
+      fmt::format("`device=cuda`: libtorch in {} finds no device that it can use, or has worked in "
+                  "this process before CUDA was asked for: begin a process with `device=cuda`, {}",
                   folder.string(), kWithoutDevice));
 }
 

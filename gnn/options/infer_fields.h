@@ -50,16 +50,16 @@ void EachLayerwiseField(Visit&& visit, Options&... options) {
   visit(Option{"scores", "scores", "Store class scores instead of the last hidden layer"},
         options.scores...);
   visit(Option{"tuning.cache_bytes", "cache-bytes",
-               "Size of the chunk cache; default: what --memory leaves"}
+               "Size of the chunk cache; default: what `memory_bytes` leaves"}
             .As(kSize),
         options.tuning.cache_bytes...);
   visit(Option{"tuning.neighbor_cache_bytes", "neighbor-cache",
-               "With --topology direct: memory for the lists that are read most; default: 0, all "
+               "With `topology=direct`: memory for the lists that are read most; default: 0, all "
                "lists are read in order"}
             .As(kSize),
         options.tuning.neighbor_cache_bytes...);
   visit(Option{"tuning.block_rows", "block-rows",
-               "Vertices computed together; 0: as many as --memory holds sums of"}
+               "Vertices computed together; 0: as many as `memory_bytes` holds sums of"}
             .In(0, 4294967296.0),
         options.tuning.block_rows...);
   visit(Option{"chunk_rows", "chunk-rows", "Rows of a chunk of the result; 0: chosen"}.In(
@@ -90,10 +90,10 @@ void EachInferJobField(Visit&& visit, Options&... options) {
       options.resume...);
   visit(Option{"device", "device",
                "Device for matrix products; cuda: the first CUDA device, in layerwise mode without "
-               "--workers"},
+               "`workers`"},
         options.device...);
   visit(Option{"device_memory_bytes", "device-memory",
-               "With --device cuda: device memory for weights and rows; default: half of the free "
+               "With `device=cuda`: device memory for weights and rows; default: half of the free "
                "memory"}
             .As(kSize),
         options.device_memory_bytes...);
@@ -105,12 +105,12 @@ void EachInferJobField(Visit&& visit, Options&... options) {
           .In(0, 1024),
       options.workers.count...);
   visit(Option{"workers.costs", "costs",
-               "With --workers: file with costs learned from earlier jobs, which determine the "
+               "With `workers`: file with costs learned from earlier jobs, which determine the "
                "ranges; this job adds its own"}
             .As("F.json"),
         options.workers.costs...);
   visit(Option{"workers.ranges", "ranges",
-               "With --workers: cut ranges by learned costs, if the predicted gain exceeds the "
+               "With `workers`: cut ranges by learned costs, if the predicted gain exceeds the "
                "model's error, or into equal numbers of edges"},
         options.workers.ranges...);
 }

@@ -99,7 +99,7 @@ void EachOptimizerField(Visit&& visit, Optimizer&... optimizer) {
   visit(Option{"learning.optimizer.kind", "optimizer", "Algorithm that updates the weights",
                Effect::kResolved},
         optimizer.kind...);
-  visit(Option{"learning.optimizer.momentum", "momentum", "With --optimizer sgd: momentum",
+  visit(Option{"learning.optimizer.momentum", "momentum", "With `optimizer=sgd`: momentum",
                Effect::kResolved}
             .In(0, 0.9999),
         optimizer.momentum...);
@@ -118,17 +118,17 @@ void EachScheduleField(Visit&& visit, Schedule&... schedule) {
                "How the learning rate changes over the epochs", Effect::kResolved},
         schedule.kind...);
   visit(Option{"learning.schedule.warmup", "warmup",
-               "Number of epochs in which the rate rises to --lr", Effect::kResolved}
+               "Number of epochs in which the rate rises to `learning_rate`", Effect::kResolved}
             .In(0, 4294967295.0),
         schedule.warmup...);
   visit(Option{"learning.schedule.every", "decay-every",
-               "With --schedule step: epochs between steps; default: a third of all. With plateau: "
+               "With `schedule=step`: epochs between steps; default: a third of all. With plateau: "
                "epochs without improvement before a step; default: 10",
                Effect::kResolved}
             .In(1, 1e6),
         schedule.every...);
   visit(Option{"learning.schedule.factor", "decay-factor",
-               "With --schedule step or plateau: factor of a step", Effect::kResolved}
+               "With `schedule=step` or plateau: factor of a step", Effect::kResolved}
             .In(1e-6, 0.999999),
         schedule.factor...);
 }
@@ -165,11 +165,11 @@ void EachLearningField(Visit&& visit, Learning&... learning) {
   EachScheduleField(visit, learning.schedule...);
   visit(
       Option{"learning.seed", "seed",
-             "Seed of all random choices; equal seeds give equal models (bitwise with --threads 1)",
+             "Seed of all random choices; equal seeds give equal models (bitwise with `threads=1`)",
              Effect::kModel},
       learning.seed...);
   visit(Option{"learning.seeds", "seeds",
-               "Number of trainings with consecutive seeds; reports mean and deviation, --out "
+               "Number of trainings with consecutive seeds; reports mean and deviation, `out` "
                "receives the best model",
                Effect::kRanks}
             .In(1, 1e5),
@@ -205,19 +205,19 @@ void EachLearningField(Visit&& visit, Learning&... learning) {
 
 template <typename Visit, typename... FullGraph>
 void EachFullGraphField(Visit&& visit, FullGraph&... full_graph) {
-  visit(
-      Option{"full_graph.spill", "spill",
-             "With --full-graph: arrays that remain in memory if --memory does not hold all; auto: "
-             "the rule that moves the fewest bytes"},
-      full_graph.spill...);
+  visit(Option{"full_graph.spill", "spill",
+               "With `full_graph`: arrays that remain in memory if `memory_bytes` does not hold "
+               "all; auto: "
+               "the rule that moves the fewest bytes"},
+        full_graph.spill...);
   visit(
       Option{"full_graph.sums", "sums",
-             "With --full-graph: whether sums over neighbours are stored for the backward pass or "
+             "With `full_graph`: whether sums over neighbours are stored for the backward pass or "
              "recomputed, in layers between the first and the last"},
       full_graph.sums...);
   visit(
       Option{"full_graph.checkpoint_seconds", "checkpoint-seconds",
-             "With --full-graph and --checkpoint-every: also write a checkpoint within an epoch at "
+             "With `full_graph` and `checkpoint_every`: also write a checkpoint within an epoch at "
              "intervals of this many seconds"}
           .In(0, 1e9)
           .As("S"),
@@ -231,7 +231,7 @@ void EachJobField(Visit&& visit, Job&... job) {
             "DIR"),
         job.scratch...);
   visit(Option{"job.checkpoint_every", "checkpoint-every",
-               "Number of minibatches (with --full-graph: epochs) between checkpoints in the job's "
+               "Number of minibatches (with `full_graph`: epochs) between checkpoints in the job's "
                "folder; default: none",
                Effect::kRanks}
             .In(1, 1099511627776.0),
@@ -243,6 +243,24 @@ void EachJobField(Visit&& visit, Job&... job) {
              Effect::kRanks},
       job.resume...);
   visit(Option{"job.out", "out", "Write the model to this file (safetensors)"}.As("F"), job.out...);
+}
+
+/// Visits the rows of all groups, with the default of each field.
+template <typename Visit>
+void EachTrainRow(Visit&& visit) {
+  const TrainOptions options;
+  const DeviceOptions device;
+  const RankOptions ranks;
+  const FullGraphOptions full_graph;
+  EachDataField(visit, options.data);
+  EachModelField(visit, options.model);
+  EachLearningField(visit, options.learning);
+  EachResourceField(visit, options.resources);
+  EachMinibatchField(visit, *options.minibatch());
+  EachDeviceField(visit, device);
+  EachPrefetchField(visit, ranks.prefetch);
+  EachFullGraphField(visit, full_graph);
+  EachJobField(visit, options.job);
 }
 
 }  // namespace internal

@@ -192,10 +192,10 @@ Result<std::shared_ptr<const float[]>> ScratchArray::Load(std::uint64_t chunk) {
                            space_.fs().OpenRead(FileOf(step_, chunk), {.direct = true}));
   const std::uint64_t size_bytes = shape_.BytesIn(chunk);
   const auto damaged = [&](std::string_view what) {
-    return Fail(Status::Corruption(
-        fmt::format("scratch file {} {}; run the job again with --resume, which goes on from its "
-                    "last checkpoint",
-                    FileOf(step_, chunk).string(), what)));
+    return Fail(
+        Status::Corruption(fmt::format("scratch file {} {}; run the job again with `resume`, which "
+                                       "continues from its last checkpoint",
+                                       FileOf(step_, chunk).string(), what)));
   };
   if (file->size_bytes() != size_bytes) return damaged("has another size than was written");
   const std::span<std::byte> bytes =

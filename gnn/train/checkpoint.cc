@@ -229,7 +229,7 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   const TensorFile& file = loaded->file;
   const auto damaged = [&](std::string_view what) {
     return Fail(Status::Corruption(fmt::format(
-        "checkpoint {}: {}; train without --resume to begin anew", path.string(), what)));
+        "checkpoint {}: {}; train without `resume` to start over", path.string(), what)));
   };
   if (!file.metadata.contains(kJobKey) || !file.metadata.contains(kProgressKey) ||
       !file.metadata.contains(kHashKey))
@@ -237,16 +237,15 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   if (file.metadata.at(kHashKey) != HashWithout(file, kHashKey)) return damaged("wrong checksum");
   const std::string place = fmt::format("checkpoint {}", path.string());
   const std::string other = fmt::format(
-      "{} is of a run with other options, or of another state of the store; train without --resume "
-      "to begin anew, or give it another --job",
+      "{} is of a run with other options, or of another state of the store; train without `resume` "
+      "to start over, or give it another `job`",
       place);
-  RHIZOME_ASSIGN_OR_RETURN(
-      const bool compared,
-      CompareJobs(file.metadata.at(kJobKey), job,
-                  {.place = place,
-                   .other = other,
-                   .remedy = "resume on the copy that the checkpoint is of, or train without "
-                             "--resume to begin anew"}));
+  RHIZOME_ASSIGN_OR_RETURN(const bool compared,
+                           CompareJobs(file.metadata.at(kJobKey), job,
+                                       {.place = place,
+                                        .other = other,
+                                        .remedy = "resume on the copy that the checkpoint is of, "
+                                                  "or train without `resume` to start over"}));
   Checkpoint checkpoint;
   checkpoint.by_numbers = !compared;
   try {

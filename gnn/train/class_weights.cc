@@ -84,7 +84,7 @@ Result<std::vector<float>> ClassWeights(const std::string& asked, const Labels& 
   if (asked == "balanced") return Balanced(labels);
   Result<std::vector<float>> weights = ReadWeights(asked, static_cast<std::size_t>(labels.classes));
   if (weights) return weights;
-  return Fail(weights.error().WithContext("--class-weights " + asked));
+  return Fail(weights.error().WithContext(fmt::format("`class_weights={}`", asked)));
 }
 
 }  // namespace internal

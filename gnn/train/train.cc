@@ -243,7 +243,7 @@ Status CheckDevice(const DeviceOptions& device) {
       cache == PolicyKind::kNone)
     return Status::Ok();
   return Status::InvalidArgument(fmt::format(
-      "`device.cache` is {}; a device supports belady, static, match and none", PolicyName(cache)));
+      "`device_cache={}`: a device supports belady, static, match and none", PolicyName(cache)));
 }
 
 SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {

@@ -59,7 +59,7 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
       std::find(metrics.begin(), metrics.end(), job.monitor) == metrics.end()) {
     std::vector<std::string_view> names;
     for (const Metric metric : metrics) names.push_back(MetricName(metric));
-    return Status::InvalidArgument(fmt::format("--monitor {}: the task {} has {} and loss",
+    return Status::InvalidArgument(fmt::format("`monitor={}`: the task {} has {} and loss",
                                                MetricName(job.monitor), TaskName(task),
                                                fmt::join(names, ", ")));
   }
@@ -74,7 +74,7 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
   if (options.learning.patience == 0 && options.learning.schedule.kind != ScheduleKind::kPlateau)
     return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("--patience and --schedule plateau need a validation set, and array {} puts no "
+      fmt::format("`patience` and `schedule=plateau` need a validation set, and array {} puts no "
                   "vertex into it (value 1)",
                   options.data.split));
 }
@@ -98,11 +98,10 @@ Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
 /// ingest that direction in vain.
 Status CheckBothSides(const GenerationInfo& info) {
   if (info.symmetric || info.directions == Direction::kBoth) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("the store keeps no {}-edges, and --full-graph gathers gradients against the "
-                  "direction that layers walk; ingest it with --directions both, or with "
-                  "--undirected",
-                  info.directions == Direction::kIn ? "out" : "in"));
+  return Status::InvalidArgument(fmt::format(
+      "the store keeps no {}-edges, and `full_graph` aggregates gradients against the direction "
+      "that layers walk; ingest it with `directions=both`, or with `undirected`",
+      info.directions == Direction::kIn ? "out" : "in"));
 }
 
 /// Resolves the sampling options against the graph.
@@ -119,7 +118,7 @@ Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (!options.learning.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
   return Status::InvalidArgument(
       "the metrics at the end are computed layer by layer, and that is not how these neighbours "
-      "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
+      "are drawn; train with `test=false`, and measure by an inference with `mode=samplewise`");
 }
 
 /// Returns the id of the array that `split` names, which has been read already.
@@ -178,7 +177,7 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
     const auto found = from.tensors.find(name);
     if (found != from.tensors.end() && found->second.shape == tensor.shape) continue;
     return Status::InvalidArgument(fmt::format(
-        "--init {}: its tensor {} {}, and this model's has shape [{}]; give the options with which "
+        "`init={}`: its tensor {} {}, and this model's has shape [{}]; give the options with which "
         "it was trained",
         options.learning.init.string(), name,
         found == from.tensors.end()
@@ -188,7 +187,7 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
   }
   if (from.tensors.size() != into.tensors.size()) {
     return Status::InvalidArgument(
-        fmt::format("--init {}: it has more tensors than this model; give the options with which "
+        fmt::format("`init={}`: it has more tensors than this model; give the options with which "
                     "it was trained",
                     options.learning.init.string()));
   }
@@ -212,7 +211,7 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
         shown < absent.size() ? ", ..." : ""));
   }
   if (options.job.out.empty())
-    warnings.emplace_back("no --out: the model is measured and then lost");
+    warnings.emplace_back("no `out`: the model is measured and then lost");
   return warnings;
 }
 

@@ -168,10 +168,10 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   if (epoch.valid_metric) return Status::Ok();
   for (const MetricValue& value : metrics.values) {
     if (value.metric != options_.monitor) continue;
-    return Status::InvalidArgument(fmt::format(
-        "the validation set has no {}, which is to tell the best epoch: {}; choose another metric "
-        "with --monitor",
-        MetricName(value.metric), value.reason));
+    return Status::InvalidArgument(
+        fmt::format("the validation set has no {}, which is to select the best epoch: {}; choose "
+                    "another metric with `monitor`",
+                    MetricName(value.metric), value.reason));
   }
   return Status::Ok();
 }
@@ -224,8 +224,8 @@ void TrainingRun::WarnOfLoss(const EpochReport& epoch) {
   if (!(epoch.loss > kLossBeyondReason * first)) return;
   warned_ = true;
   options_.warn(fmt::format(
-      "the loss of epoch {} is {:.3g}, that of the first {:.3g}: a smaller learning "
-      "rate than {}, or --clip-norm, may help",
+      "the loss of epoch {} is {:.3g}, that of the first {:.3g}: a smaller learning rate than {}, "
+      "or `clip_norm`, may help",
       progress_.epochs.size() + 1, epoch.loss, first, options_.learner.optimizer.learning_rate));
 }
 
@@ -263,7 +263,7 @@ Status TrainingRun::Diverged() const {
   }
   return Status::InvalidArgument(
       fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "
-                  "or --clip-norm",
+                  "or `clip_norm`",
                   where, options_.features, options_.learner.optimizer.learning_rate));
 }
 

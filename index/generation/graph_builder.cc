@@ -189,7 +189,7 @@ Status GraphBuilder::CheckMemory() const {
   std::string hint = "allow more memory";
   if (fit > 0)
     hint =
-        fmt::format("allow more memory, or say --partitions {}", info_.edges * 11 / 10 / fit + 1);
+        fmt::format("allow more memory, or give `partitions={}`", info_.edges * 11 / 10 / fit + 1);
   return Status::OutOfMemory(fmt::format(
       "building a partition of {} edges takes about {} MiB of memory with {} vertices, but the "
       "limit is {} MiB; nothing was written; {}",

@@ -171,7 +171,7 @@ Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   if (!parts_->partitions.front().has(direction))
     return Status::InvalidArgument(fmt::format(
         "{}: {}-lists were asked for, but this store keeps {}-lists only; ingest it again with "
-        "--directions both",
+        "`directions=both`",
         store_->path().string(), DirectionName(direction), DirectionName(info().directions)));
   return Status::Ok();
 }

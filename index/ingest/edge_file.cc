@@ -178,10 +178,9 @@ class EdgeReader {
 
   Status ReadNpy(const EdgeFile& file) {
     if (columns_.count != 2)
-      return Status::InvalidArgument(
-          fmt::format("{}: a .npy edge file has the columns src and dst only, but --columns asks "
-                      "for {}",
-                      file.path.string(), fmt::join(context_.options.columns, ",")));
+      return Status::InvalidArgument(fmt::format(
+          "{}: a .npy edge file has the columns src and dst only, but `columns` asks for {}",
+          file.path.string(), fmt::join(context_.options.columns, ",")));
     RHIZOME_ASSIGN_OR_RETURN(auto reader, OpenNpyEdges(context_.fs, file));
     const NpyHeader& header = reader->header();
     const bool apart = file.sources_first && !header.fortran_order;
@@ -274,7 +273,7 @@ class EdgeReader {
   /// Adds the line's edge. If the line is malformed, adds nothing and returns the reason.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != columns_.count)
-      return WrongFieldCount(fields.size(), columns_.count, "--columns");
+      return WrongFieldCount(fields.size(), columns_.count, "`columns`");
     const std::string_view src = fields[columns_.src];
     const std::string_view dst = fields[columns_.dst];
     if (auto reason = RefuseEnds(src, dst)) return reason;
@@ -427,18 +426,18 @@ Status CheckEdgeColumns(const IngestOptions& options) {
   for (std::size_t i = 0; i < options.columns.size(); ++i) {
     const std::string& name = options.columns[i];
     if (name == "-") continue;
-    if (IsAttribute(name)) RHIZOME_RETURN_IF_ERROR(CheckAttributeName("--columns", name));
+    if (IsAttribute(name)) RHIZOME_RETURN_IF_ERROR(CheckAttributeName("`columns`", name));
     const auto begin = options.columns.begin();
     if (std::find(begin, begin + static_cast<std::ptrdiff_t>(i), name) !=
         begin + static_cast<std::ptrdiff_t>(i))
-      return Status::InvalidArgument(fmt::format("--columns: '{}' stands twice", name));
+      return Status::InvalidArgument(fmt::format("`columns` names '{}' twice", name));
     src |= name == "src";
     dst |= name == "dst";
   }
   RHIZOME_RETURN_IF_ERROR(CheckArrayColumns(options));
   if (src && dst) return CheckEdgeFiles(options);
   return Status::InvalidArgument(
-      fmt::format("--columns {} must name src and dst", fmt::join(options.columns, ",")));
+      fmt::format("`columns={}` must name src and dst", fmt::join(options.columns, ",")));
 }
 
 bool HasEdgeTypes(const IngestOptions& options) {

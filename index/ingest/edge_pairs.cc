@@ -66,7 +66,7 @@ Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const Ingest
   RHIZOME_RETURN_IF_ERROR(ReadEdges(context, ids, /*space=*/nullptr));
   const std::uint64_t implied = options.vertices.value_or(0);
   RHIZOME_ASSIGN_OR_RETURN(const IdTable::Vertices vertices,
-                           std::move(ids).Resolve(implied, fmt::format("--vertices {}", implied)));
+                           std::move(ids).Resolve(implied, fmt::format("`vertices={}`", implied)));
   RHIZOME_ASSIGN_OR_RETURN(pairs->ends, Spill(vertices, *pairs->space, control));
   pairs->vertex_count = vertices.count;
   pairs->bad_lines = context.bad_lines();

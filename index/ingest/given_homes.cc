@@ -27,7 +27,7 @@ static_assert(kNotGiven >= kMaxPartitions);
 std::optional<std::string> AddHome(std::int64_t home, std::uint32_t partitions,
                                    std::vector<PartitionId>& homes) {
   if (home < 0 || home >= partitions)
-    return fmt::format("home {} is not in [0, {}); --partitions says how many homes there are",
+    return fmt::format("home {} is not in [0, {}); `partitions` says how many homes there are",
                        home, partitions);
   homes.push_back(static_cast<PartitionId>(home));
   return std::nullopt;

@@ -190,7 +190,7 @@ Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOpti
     const bool room = report || report.error().code() != StatusCode::kOutOfMemory;
     if (room || !options.vertices) return report;
     return Result<IngestReport>(
-        Fail(report.error().WithContext(fmt::format("--vertices {}", *options.vertices))));
+        Fail(report.error().WithContext(fmt::format("`vertices={}`", *options.vertices))));
   };
   const bool never = options.spill == IngestOptions::Spill::kNever ||
                      (options.spill == IngestOptions::Spill::kAuto && options.memory_bytes == 0);

@@ -18,7 +18,7 @@ Status CheckGivenVertices(const IngestOptions& options) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   if (options.vertices.value_or(0) <= kMost) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("--vertices {} is out of range [0, {}]", *options.vertices, kMost));
+      fmt::format("`vertices={}` is out of range [0, {}]", *options.vertices, kMost));
 }
 
 Status IngestContext::BadLine(const TableReader& reader, std::string_view reason) {
@@ -69,9 +69,9 @@ std::vector<std::string> TypeNames::All() const {
   return all;
 }
 
-std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag) {
+std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view field) {
   return fmt::format("{} field{} found, {} expected ({} names them; '-' skips one)", found,
-                     found == 1 ? "" : "s", expected, flag);
+                     found == 1 ? "" : "s", expected, field);
 }
 
 }  // namespace internal

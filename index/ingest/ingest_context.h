@@ -113,7 +113,7 @@ class TypeNames {
 };
 
 /// Returns the error text for a line with `found` fields.
-std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag);
+std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view field);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -147,7 +147,7 @@ class SpillingIngest {
       const std::uint64_t rows = options_.chunk_rows != 0 ? options_.chunk_rows : chosen;
       const std::uint64_t held = options_.layout == ArrayLayout::kRow ? 1 : 2;
       RHIZOME_RETURN_IF_ERROR(context_.CheckMemory(
-          fmt::format("array '{}', in chunks of {} rows (--chunk-rows)", array->name, rows),
+          fmt::format("array '{}', in chunks of {} rows (`chunk_rows`)", array->name, rows),
           vertices_.count * kBuildBytesPerVertex + held * rows * array->row_bytes()));
     }
     return Status::Ok();

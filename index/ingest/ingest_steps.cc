@@ -53,7 +53,7 @@ Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<S
 ImpliedVertices CountImplied(const IngestOptions& options, std::span<const ArrayRows> arrays) {
   ImpliedVertices implied;
   if (options.vertices)
-    implied = {*options.vertices, fmt::format("--vertices {}", *options.vertices)};
+    implied = {*options.vertices, fmt::format("`vertices={}`", *options.vertices)};
   if (options.nodes) return implied;
   for (const ArrayRows& array : arrays)
     if (array.rows >= std::max<std::uint64_t>(implied.count, 1))

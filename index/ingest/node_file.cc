@@ -82,7 +82,7 @@ class NodeReader {
   /// Adds the line's vertex. If the line is malformed, adds nothing and returns the reason.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != roles_.size())
-      return WrongFieldCount(fields.size(), roles_.size(), "--node-columns");
+      return WrongFieldCount(fields.size(), roles_.size(), "`node_columns`");
     std::string_view id;
     std::optional<std::string_view> type;
     auto column = table_.columns.begin();
@@ -148,12 +148,12 @@ Status CheckNodeColumns(const IngestOptions& options) {
                          [&](const std::string& name) { return RoleOf(name, options) == role; });
   };
   if (count(Role::kId) != 1)
-    return Status::InvalidArgument("--node-columns must name the column id, once");
+    return Status::InvalidArgument("`node_columns` must name the column id, once");
   if (count(Role::kType) > 1)
-    return Status::InvalidArgument("--node-columns names more than one type (type, ntype)");
+    return Status::InvalidArgument("`node_columns` names more than one type (type, ntype)");
   if (!options.split_column.empty() && count(Role::kSplit) == 0)
     return Status::InvalidArgument(
-        fmt::format("--split-column '{}' is not among --node-columns", options.split_column));
+        fmt::format("`split_column` '{}' is not among `node_columns`", options.split_column));
   return Status::Ok();
 }
 

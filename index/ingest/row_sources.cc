@@ -158,7 +158,7 @@ class JoinedRows final : public RowSource {
 
 Status RefuseFloat64(const Path& path) {
   return Status::InvalidArgument(
-      fmt::format("{}: float64 is not kept; have it rounded by --dtype float32", path.string()));
+      fmt::format("{}: float64 is not kept; have it rounded by `dtype=float32`", path.string()));
 }
 
 /// Returns whether `path`, after resolving symbolic links, is of this kind.

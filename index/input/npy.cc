@@ -46,7 +46,7 @@ Result<DataType> ParseDescr(std::string_view descr, const NpyAccept& accept) {
   return Fail(Status::InvalidArgument(
       fmt::format("dtype '{}' is not supported; use little-endian float32, float16, int64, int32, "
                   "uint32 or uint8 (numpy: x.astype('<f4')){}",
-                  descr, descr == "<f8" ? ", or have it rounded by --dtype float32" : "")));
+                  descr, descr == "<f8" ? ", or have it rounded by `dtype=float32`" : "")));
 }
 
 Status CheckShape(const NpyHeader& header) {

@@ -90,10 +90,10 @@ Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnaps
   bool plain = true;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (!graph.partition(p).resident()) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("{}: the neighbour lists are on disk, but this job reads them in memory; "
-                      "use --topology memory",
-                      graph.store().path().string())));
+      return Fail(
+          Status::InvalidArgument(fmt::format("{}: the neighbour lists are on disk, but this job "
+                                              "reads them in memory; use `topology=memory`",
+                                              graph.store().path().string())));
     }
     plain = plain && graph.partition(p).codec() == TopologyCodec::kNone;
   }

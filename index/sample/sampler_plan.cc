@@ -48,9 +48,9 @@ Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (graph.partition(p).has_edge_ids(direction)) continue;
     return Status::InvalidArgument(
-        "the store does not keep the edge ids of its in-edges, for it has neither weights nor "
-        "edge attributes; sample along out-edges, or ingest it with an edge attribute or with "
-        "--directions in");
+        "the store does not keep the edge ids of its in-edges, for it has neither weights nor edge "
+        "attributes; sample along out-edges, or ingest it with an edge attribute or with "
+        "`directions=in`");
   }
   return Status::Ok();
 }
@@ -88,11 +88,12 @@ Status CheckDirection(const GenerationInfo& info, Direction direction) {
   if (direction == Direction::kBoth) {
     return Status::InvalidArgument(
         fmt::format("the store keeps no {}-edges, so both directions cannot be walked; ingest it "
-                    "with --directions both, or with --undirected",
+                    "with `directions=both`, or with `undirected`",
                     missing));
   }
   return Status::InvalidArgument(fmt::format(
-      "the store keeps no {0}-edges; ingest it with --directions {0} or both", missing));
+      "the store keeps no {0}-edges; ingest it with `directions={0}` or `directions=both`",
+      missing));
 }
 
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options) {

@@ -54,9 +54,9 @@ Status TimeOrder::CheckPartition(std::uint32_t p, Direction direction) const {
   }
   if (given > of_entries && !partition.has_edge_ids(direction)) {
     return Status::InvalidArgument(
-        fmt::format("partition {} does not keep the ids of its in-edges, by which the time "
-                    "stamps stand; ingest the graph with an edge attribute (such as --columns "
-                    "src,dst,time) or with --directions in, or walk out-edges",
+        fmt::format("partition {} does not keep the ids of its in-edges, which the time stamps "
+                    "belong to; ingest the graph with an edge attribute (such as "
+                    "`columns=src,dst,time`) or with `directions=in`, or walk out-edges",
                     p));
   }
   for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from typing import Any
 
-from . import errors
+from . import _spelling, errors
 from ._types import PathLike, Progress, as_path
 from .cli import program
 
@@ -78,7 +78,7 @@ def _flags(options: dict[str, Any]) -> list[str]:
 
 
 def _run(verb: str, arguments: list[str], options: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
-    command = [str(program()), verb, *arguments, *_flags(options), "--json", "--progress", "json"]
+    command = [str(program()), verb, *arguments, *_flags(options), "--json", "--progress", "json", "--keep-fields"]
     with tempfile.TemporaryFile("w+") as told:
         # A separate session: Ctrl-C on a terminal reaches only this process, which forwards it.
         with subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:
@@ -91,11 +91,14 @@ def _run(verb: str, arguments: list[str], options: dict[str, Any], progress: Pro
         told.seek(0)
         answer = json.loads(told.read() or "{}")
     if child.returncode == 0:
+        for name in ("ignored", "warnings"):
+            if name in answer:
+                answer[name] = [_spelling.of_command(text) for text in answer[name]]
         return dict(answer)
     error = answer.get("error")
     if error is None:
-        raise errors.InvalidArgument(said or f"rhizome {verb} ended with {child.returncode}")
-    raise errors._of_code(error["code"], error["message"], "store")
+        raise errors.InvalidArgument(_spelling.of_command(said) or f"rhizome {verb} ended with {child.returncode}")
+    raise errors._of_code(error["code"], _spelling.of_command(error["message"]), "store")
 
 
 def _follow(child: subprocess.Popen[str], progress: Progress | None) -> str:
@@ -108,7 +111,7 @@ def _follow(child: subprocess.Popen[str], progress: Progress | None) -> str:
             if progress:
                 progress(report["phase"], report["done"], report["total"])
         elif line.startswith("note: "):
-            _LOG.warning("%s", line.strip().removeprefix("note: "))
+            _LOG.warning("%s", _spelling.of_command(line.strip().removeprefix("note: ")))
         else:
             said.append(line.strip())
     return " ".join(said)

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "log.h"
+#include "storage/options/spell_fields.h"
 
 namespace rhizome::python {
 
@@ -41,10 +42,17 @@ ReleasedGil::~ReleasedGil() {
   --g_threads_in_engine;
 }
 
+nb::object Spelled(const std::string& message) {
+  return InPython([&]() -> nb::object {
+    return nb::module_::import_("rhizome._spelling").attr("in_process")(message);
+  });
+}
+
 void Raise(const Status& status, About about) {
+  const nb::object message = Spelled(status.message());
   const nb::object error = InPython([&]() -> nb::object {
     return nb::module_::import_("rhizome.errors")
-        .attr("_of_code")(std::string(StatusCodeName(status.code())), status.message(),
+        .attr("_of_code")(std::string(StatusCodeName(status.code())), message,
                           about == About::kStore  ? "store"
                           : about == About::kRows ? "rows"
                                                   : "contents");
@@ -110,6 +118,35 @@ std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least) {
   return nb::cast<std::uint64_t>(count);
 }
 
+namespace {
+
+/// SpellFields, with a Python function that receives the name of the field, its value or None, and
+/// whether the field is a boolean.
+/// It returns the text, or None for text that remains.
+std::string SpellFieldsBy(const std::string& message, const nb::callable& spell) {
+  return SpellFields(message, [&](const FieldMention& mention) {
+    return InPython([&] {
+      const std::string_view name = mention.field.name;
+      nb::object value = nb::none();
+      if (mention.value) value = nb::str(mention.value->data(), mention.value->size());
+      return nb::cast<std::optional<std::string>>(
+          spell(nb::str(name.data(), name.size()), value, mention.field.is_boolean));
+    });
+  });
+}
+
+}  // namespace
+
+void BindSpelling(nb::module_& module) {
+  module.def("spell_fields", &SpellFieldsBy, nb::arg("message"), nb::arg("spell"));
+  module.def("option_fields", [] {
+    nb::list names;
+    for (const OptionField& field : OptionFields())
+      names.append(nb::str(field.name.data(), field.name.size()));
+    return names;
+  });
+}
+
 Direction DirectionOf(std::string_view name) {
   if (name == "out") return Direction::kOut;
   if (name == "in") return Direction::kIn;
@@ -129,6 +166,7 @@ NB_MODULE(_core, module) {
   python::EndWithThreadsInTheEngine();
   nanobind::module_::import_("atexit").attr("register")(
       nanobind::cpp_function(&python::EndWithThreadsInTheEngine));
+  python::BindSpelling(module);
   python::BindGraph(module);
   python::BindArray(module);
   python::BindScan(module);

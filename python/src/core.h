@@ -27,6 +27,10 @@ namespace nb = nanobind;
 /// The subject of a status. It determines the type of the Python exception.
 enum class About : std::uint8_t { kStore, kContents, kRows };
 
+/// Returns a message of the engine with the option fields that it names spelled as keywords of the
+/// package.
+nb::object Spelled(const std::string& message);
+
 /// Throws the exception of rhizome.errors that corresponds to `status`, which must not be OK.
 [[noreturn]] void Raise(const Status& status, About about = About::kContents);
 
@@ -135,6 +139,7 @@ std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least);
 Direction DirectionOf(std::string_view name);
 
 /// One function for each file of bindings.
+void BindSpelling(nb::module_& module);
 void BindGraph(nb::module_& module);
 void BindArray(nb::module_& module);
 void BindScan(nb::module_& module);

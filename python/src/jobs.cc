@@ -19,6 +19,13 @@ namespace {
 
 nb::list NotesOf(const std::vector<RepairNote>& notes) {
   nb::list result;
+  for (const RepairNote& note : notes) result.append(nb::make_tuple(note.what, Spelled(note.how)));
+  return result;
+}
+
+/// Returns pairs of a file and its new path.
+nb::list MovedFiles(const std::vector<RepairNote>& notes) {
+  nb::list result;
   for (const RepairNote& note : notes) result.append(nb::make_tuple(note.what, note.how));
   return result;
 }
@@ -26,7 +33,7 @@ nb::list NotesOf(const std::vector<RepairNote>& notes) {
 nb::list DamageOf(const std::vector<Damage>& damaged) {
   nb::list result;
   for (const Damage& damage : damaged)
-    result.append(nb::make_tuple(damage.file, damage.offset_bytes, damage.what));
+    result.append(nb::make_tuple(damage.file, damage.offset_bytes, Spelled(damage.what)));
   return result;
 }
 
@@ -53,7 +60,7 @@ nb::dict VerifyNow(const std::string& path, nb::object progress) {
       [&](const JobControl& control) { return VerifyStore(FileSystem::Posix(), path, control); });
   nb::list unread;
   for (const Unread& file : report.unread)
-    unread.append(nb::make_tuple(file.file, file.why.ToString()));
+    unread.append(nb::make_tuple(file.file, Spelled(file.why.ToString())));
   nb::dict result;
   result["files"] = report.files;
   result["bytes"] = report.bytes;
@@ -103,7 +110,7 @@ nb::dict RepairNow(const std::string& path, bool fill_holes, bool dry_run, nb::o
   nb::dict result;
   result["damaged"] = DamageOf(report.found);
   result["rebuilt"] = NotesOf(report.rebuilt);
-  result["quarantined"] = NotesOf(report.quarantined);
+  result["quarantined"] = MovedFiles(report.quarantined);
   result["lost"] = NotesOf(report.lost);
   result["quarantine"] = report.quarantine;
   result["ok"] = report.after.ok();

@@ -192,12 +192,11 @@ mode_t KindAt(int folder, const char* name) {
 bool IsLink(int folder, const char* name) { return KindAt(folder, name) == S_IFLNK; }
 
 Status LinkInside(std::string_view operation, const Path& path, const std::string& link) {
-  return Status::Corruption(fmt::format(
-      "{} '{}': '{}' is a symbolic link, and nothing inside a store, a folder of backups or a Zarr "
-      "array is reached through one: put what it stands for in its place, or take it away "
-      "(--scratch DIR "
-      "names a place for scratch files elsewhere)",
-      operation, path.string(), link));
+  return Status::Corruption(
+      fmt::format("{} '{}': '{}' is a symbolic link, and nothing inside a store, a folder of "
+                  "backups or a Zarr array is reached through one: put what it stands for in its "
+                  "place, or take it away (`scratch` names a place for scratch files elsewhere)",
+                  operation, path.string(), link));
 }
 
 /// Returns the error for a `path` whose parent folder could not be opened. Names the offending

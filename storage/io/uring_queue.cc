@@ -128,7 +128,7 @@ Status UringQueue::Init() {
   if (error == 0) return {};
   return Status::Unsupported(
       fmt::format("io_uring cannot be used here ({}): the kernel, a sandbox or a limit forbids it; "
-                  "use pread (--io pread)",
+                  "use pread (`io=pread`)",
                   Status::FromErrno(-error, "io_uring_setup").message()));
 }
 

@@ -847,8 +847,8 @@ Status Repair::TakeCareOfLostArrays() {
     Lost(fmt::format("array '{}'", ShownName(array)),
          fmt::format("{} lost; {}", which,
                      fill ? "they are as rows that were never put now, and listed in lost_rows"
-                          : "the array is dropped, its files are in quarantine (--fill-holes "
-                            "keeps its other rows)"));
+                          : "the array is dropped, its files are in quarantine (`fill_holes` keeps "
+                            "its other rows)"));
     if (options_.dry_run) continue;
     if (fill)
       RHIZOME_RETURN_IF_ERROR(FillHoles(rows));

@@ -18,7 +18,7 @@ namespace RHIZOME_API rhizome {
 
 /// A fact that must be equal on all ranks of a job.
 struct RankFact {
-  std::string name;  ///< as used in an error after "has": "generation", "--batch-size"
+  std::string name;  ///< as used in an error after "has": "generation", "`epochs`"
   std::string value;
 };
 

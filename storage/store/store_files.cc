@@ -130,7 +130,7 @@ Status CheckScratch(FileSystem& fs, const Path& store) {
   if (info->kind == DirectoryEntry::Kind::kDirectory) return Status::Ok();
   return Status::Corruption(fmt::format(
       "'{}' is no folder but a link or a file, and nothing inside a store is reached through a "
-      "link: remove it, and name a place for scratch files elsewhere by --scratch DIR",
+      "link: remove it, and name a place for scratch files elsewhere by `scratch`",
       (store / kScratchName).string()));
 }
 

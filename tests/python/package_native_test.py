@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Training, inference and imports as child processes: `rhizome.train`, `infer` and `import_`."""
+import inspect
 import logging
 import os
+import re
+import subprocess
 import sys
 
 from package import SEED, folder, interrupted, np, raises, run, rz
@@ -45,6 +48,7 @@ def test_train_and_infer():
         told = rz.train(path / "g.rz", model="sage", layers=2, fanout=[5, 5], hidden=16, epochs=20, out=model, seed=3,
                         progress=lambda phase, done, total: phases.add(phase))
         logging.getLogger("rhizome").removeHandler(handler)
+        assert told["ignored"] == [] and told["warnings"] == [], told
         assert told["test_accuracy"] > 0.8 and model.exists() and "train" in phases, (told["test_accuracy"], phases)
         made = rz.infer(path / "g.rz", model_file=model, out="emb", scores=True, memory="256M")
         with rz.open(path / "g.rz") as graph:
@@ -53,7 +57,7 @@ def test_train_and_infer():
         rz.infer(path / "g.rz", model_file=model, out="emb", new_version=True, live=True)
         with rz.open(path / "g.rz") as graph:
             assert graph["emb@live"].shape == (400, 16)
-        with raises(rz.AlreadyExists, "emb"):
+        with raises(rz.AlreadyExists, "choose another name for out=, or set new_version=True"):
             rz.infer(path / "g.rz", model_file=model, out="emb")
 
 
@@ -61,8 +65,19 @@ def test_errors():
     with folder() as path:
         planted(path / "g.rz")
         if can_train(path / "g.rz"):
-            with raises(rz.InvalidArgument, "no option or setting 'nonsense'"):
+            with raises(rz.InvalidArgument, "train: there is no option or setting 'nonsense'"):
                 rz.train(path / "g.rz", nonsense=3)
+            with raises(rz.InvalidArgument, "lr=-1; it must be above 0"):
+                rz.train(path / "g.rz", lr=-1)
+            with raises(rz.InvalidArgument, "batch_size is for minibatches: leave it with full_graph"):
+                rz.train(path / "g.rz", full_graph=True, batch_size=5)
+            try:
+                rz.train(path / "g.rz", epochs="many")
+                raise AssertionError("epochs='many' was accepted")
+            except rz.InvalidArgument as error:
+                assert "epochs" in error.message and "--epochs" not in error.message, error.message
+            told = rz.train(path / "g.rz", epochs=1, fanout=[2], layers=1)
+            assert told["warnings"] == ["no out=: the model is measured and then lost"], told["warnings"]
             with raises(rz.StoreNotFound, "none.rz"):
                 rz.train(path / "none.rz")
             with raises(rz.NotFound, "gone"):
@@ -70,6 +85,60 @@ def test_errors():
         with raises(rz.Error, "wordnet"):
             rz.import_("wordnet", path / "w.rz", from_=path)
         assert sorted(os.listdir(path)) == ["g.rz"]
+
+
+def test_messages_name_keywords():
+    """Fields, in backticks in messages of the engine, are keywords that functions have; other text is unchanged."""
+    from rhizome import _core, _spelling
+    for message, here, command in (
+            ("give more `memory_bytes`", "give more memory=", "give more memory="),
+            ("with `directions=both`, or with `undirected`", "with directions='both', or with undirected=True",
+             "with directions='both', or with undirected=True"),
+            ("`columns=src,dst,time`", "columns=['src', 'dst', 'time']", "columns=['src', 'dst', 'time']"),
+            ("`partitions=3`", "partitions=3", "partitions=3"),
+            ("`fanouts=10,10`", "fanouts=[10, 10]", "fanout=[10, 10]"),
+            ("`learning_rate=1e-05`", "`learning_rate=1e-05`", "lr=1e-05"),
+            ("`init=/a b/m.st`: it", "`init=/a b/m.st`: it", "init='/a b/m.st': it"),
+            ("`test=false`, `edge_weights=false`", "`test=false`, `edge_weights=false`",
+             "no_test=True, edge_weights='ignore'"),
+            ("`input-dropout`", "`input-dropout`", "input_dropout="),
+            ("`dtype=float32`", "`dtype=float32`", "`dtype=float32`"),
+            ("array 'a`b' and `c`: `resume`", "array 'a`b' and `c`: `resume`", "array 'a`b' and `c`: resume=True"),
+            ("--edge-weights: 'a--b' in x--y, '--z'", "--edge-weights: 'a--b' in x--y, '--z'",
+             "edge_weights: 'a--b' in x--y, '--z'"),
+            ("--set: no `rhizome help --all` 'rhizome train --help'", "--set: no `rhizome help --all` 'rhizome train --help'",
+             "no `rhizome help --all` 'rhizome train --help'")):
+        assert _spelling.in_process(message) == here, (message, _spelling.in_process(message))
+        assert _spelling.of_command(message) == command, (message, _spelling.of_command(message))
+
+    functions = (rz.ingest, rz.open, rz.repair, rz.backup, rz.add_array, rz.Loader, rz.Graph.sampler)
+    keywords = {name for function in functions for name in inspect.signature(function).parameters}
+    assert _spelling._IN_PROCESS <= keywords, _spelling._IN_PROCESS - keywords
+    helps = [subprocess.run([str(rz.cli.program()), verb, "--help-all"], capture_output=True, text=True, check=True).stdout
+             for verb in ("train", "infer", "import")]
+    flags = set(re.findall(r"^  (?:--)?([a-z][a-z-]*)", "\n".join(helps), re.MULTILINE))
+    if "heads" not in flags:
+        print("skipped: options of models, which this build has not")
+        flags |= {"norm", "input-dropout"}
+    for field in _core.option_fields():
+        spelled = _spelling.of_command(f"`{field}`")
+        found = re.fullmatch(r"(\w+)=(True)?", spelled)
+        if field in _spelling._WITHOUT_KEYWORD:
+            assert spelled == f"`{field}`" and field.replace("_", "-") not in flags and field not in keywords, field
+        elif field == "test":
+            assert "no-test" in flags
+        else:
+            assert found and (found[1] in keywords or found[1].replace("_", "-") in flags), (field, spelled)
+
+
+def test_errors_in_this_process():
+    with folder() as path:
+        (path / "e.tsv").write_text("a\tb\n")
+        with raises(rz.InvalidArgument, "columns=['src', 'x'] must name src and dst"):
+            rz.ingest(path / "g.rz", path / "e.tsv", columns=("src", "x"))
+        rz.ingest(path / "g.rz", np.array([[0, 1], [1, 2]]), directions="out")
+        with rz.open(path / "g.rz") as graph, raises(rz.InvalidArgument, "ingest it again with directions='both'"):
+            graph.neighbors(np.array([0]), direction="in")
 
 
 INTERRUPTED = """

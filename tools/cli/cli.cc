@@ -9,6 +9,7 @@
 
 #include "cache/job/process_memory.h"
 #include "storage/base/escaped_text.h"
+#include "tools/cli/flag_names.h"
 
 // Helpers shared by all verbs: exit codes, output, options, opening a store, and common fields of
 // answers.
@@ -53,6 +54,15 @@ void Tell(std::string_view kind, std::string text) {
   fmt::print(stderr, "{}: {}\n", kind, EscapedText(std::move(text)));
 }
 
+std::string SpellFor(const Session& session, std::string_view message) {
+  return session.keep_fields ? SpellPaths(message) : SpellFlags(message, session.verb);
+}
+
+void Tell(const Session& session, std::string_view kind, std::string_view text) {
+  if (session.printer) session.printer->Clear();
+  Tell(kind, SpellFor(session, text));
+}
+
 Status CheckOutputs(const Session& session, const std::string& out) {
   if (!session.json || out != "-") return Status::Ok();
   return Status::InvalidArgument("--json and --out - would both write to standard output");
@@ -70,6 +80,8 @@ Status ProbeOutput(const std::string& path) {
 
 void AddCommonFlags(CLI::App& verb, Session& session) {
   verb.add_flag("--json", session.json, "Print one JSON object on stdout");
+  verb.add_flag("--keep-fields", session.keep_fields, "Name options by their fields in messages")
+      ->group("");
   verb.add_option_function<std::string>(
           "--progress",
           [&session](const std::string& given) {

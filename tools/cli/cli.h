@@ -35,7 +35,13 @@ struct Answer {
 /// State of one run of the binary: the parsed verb and how progress is reported.
 /// Threads: one, except for `control`, which the signal handler cancels.
 struct Session {
+  const CLI::App* verb = nullptr;  ///< that was parsed
   bool json = false;
+
+  /// Whether messages keep the names of fields (SpellFor). The Python package sets it, and spells
+  /// fields as its keywords.
+  bool keep_fields = false;
+
   /// absent: a bar if stderr is a terminal, otherwise no progress output
   std::optional<ProgressStyle> progress;
   std::unique_ptr<ProgressPrinter> printer;
@@ -51,9 +57,17 @@ int ExitCode(StatusCode code);
 /// Writes `text` to standard output and flushes it. A full disk or a closed pipe is an error.
 Status PrintOut(std::string_view text);
 
+/// Returns a message of the library with its option fields spelled as options of the verb that runs
+/// (SpellFlags), or unchanged if the session keeps fields.
+std::string SpellFor(const Session& session, std::string_view message);
+
 /// Prints "<kind>: <text>" on standard error. `kind` is a word such as "note". `text` may quote
 /// untrusted names: it is escaped by EscapedText.
 void Tell(std::string_view kind, std::string text);
+
+/// As above, for a text of the library, which may name option fields. Removes the progress bar
+/// before.
+void Tell(const Session& session, std::string_view kind, std::string_view text);
 
 /// Checks that --json and the output `out` do not both use standard output.
 /// Errors: kInvalidArgument, --json was given and `out` is "-".
@@ -72,7 +86,7 @@ Status WriteText(const std::string& path, std::string_view text);
 /// the process.
 void InstallSignalHandlers(JobControl& control);
 
-/// Adds --json and --progress.
+/// Adds --json, --progress, and --keep-fields, which no help shows.
 void AddCommonFlags(CLI::App& verb, Session& session);
 
 /// Adds the verb `name`, whose options fill `flags` and whose callback calls `run`. `example` is
@@ -85,7 +99,8 @@ CLI::App* AddVerb(CLI::App& root, Session& session, const std::string& name,
   CLI::App* verb = root.add_subcommand(name, description);
   verb->footer("Example: " + example);
   AddCommonFlags(*verb, session);
-  verb->callback([flags, run, &session] {
+  verb->callback([flags, run, verb, &session] {
+    session.verb = verb;
     session.run = [flags, run, &session] { return run(*flags, session); };
   });
   return verb;

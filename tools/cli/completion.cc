@@ -25,10 +25,11 @@ void Walk(const CLI::App& verb, const std::string& path, const Visit& visit) {
     Walk(*below, path.empty() ? below->get_name() : path + " " + below->get_name(), visit);
 }
 
-/// Returns the options that are given by their name: no settings.
+/// Returns the options that are given by their name and that help shows: no settings.
 std::vector<const CLI::Option*> NamedOptions(const CLI::App& verb) {
   return verb.get_options([](const CLI::Option* option) {
-    return option->nonpositional() && !IsSetting(*option) && !option->get_lnames().empty();
+    return option->nonpositional() && !option->get_group().empty() && !IsSetting(*option) &&
+           !option->get_lnames().empty();
   });
 }
 

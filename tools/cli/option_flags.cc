@@ -8,11 +8,14 @@
 #include <utility>
 
 #include "tools/cli/cli.h"
+#include "tools/cli/flag_names.h"
 
 namespace rhizome {
 namespace {
 
 std::string NameOf(const Option& row) { return fmt::format("--{}", row.flag); }
+
+std::string HelpOf(const Option& row) { return SpellFlags(row.help, /*verb=*/nullptr); }
 
 [[noreturn]] void Refused(const Option& row, const std::string& given, std::string_view why) {
   throw CLI::ValidationError(NameOf(row), fmt::format("'{}' is {}", given, why));
@@ -61,7 +64,7 @@ bool OptionFlags::IsOneOf(std::string_view word, std::string_view words) {
 // A bool that is named after its opposite, such as `test` by --no-test, is cleared by the flag.
 CLI::Option* OptionFlags::AddFlag(const Option& row, bool& field) {
   const bool opposite = row.flag.starts_with("no-") && !LeafOf(row.field).starts_with("no_");
-  return verb_->add_flag((opposite ? "!" : "") + NameOf(row), field, std::string(row.help));
+  return verb_->add_flag((opposite ? "!" : "") + NameOf(row), field, HelpOf(row));
 }
 
 CLI::Option* OptionFlags::AddBool(const Option& row, bool& field) {
@@ -84,7 +87,7 @@ CLI::Option* OptionFlags::AddWords(const Option& row, std::vector<std::string> w
                   if (all[word] == given) return set(word);
                 Refused(row, given, "not one of " + kind);
               },
-              std::string(row.help))
+              HelpOf(row))
           ->type_name(kind);
   if (!usual.empty()) option->default_str(usual);
   return option;
@@ -101,7 +104,7 @@ CLI::Option* OptionFlags::AddInteger(const Option& row, std::uint64_t usual, std
               if (!bytes) Refused(row, given, "not a size such as 512M or 4G");
               set(*bytes);
             },
-            std::string(row.help))
+            HelpOf(row))
         ->type_name(std::string(kSize));
   }
   const std::string kind = KindOf(row, row.absent.empty() ? "N" : fmt::format("N|{}", row.absent));
@@ -118,8 +121,7 @@ CLI::Option* OptionFlags::AddInteger(const Option& row, std::uint64_t usual, std
     set(number);
   };
   CLI::Option* const option =
-      verb_->add_option_function<std::string>(NameOf(row), parse, std::string(row.help))
-          ->type_name(kind);
+      verb_->add_option_function<std::string>(NameOf(row), parse, HelpOf(row))->type_name(kind);
   if (!row.absent.empty() && usual == 0) {
     option->default_str(std::string(row.absent));
   } else if (row.Accepts(static_cast<double>(usual))) {
@@ -138,7 +140,7 @@ CLI::Option* OptionFlags::Add(const Option& row, double& field) {
               Refused(row, given, RangeOf(row));
             field = number;
           },
-          std::string(row.help))
+          HelpOf(row))
       ->type_name(KindOf(row, "X"))
       ->default_str(fmt::format("{}", field));
 }
@@ -149,7 +151,7 @@ CLI::Option* OptionFlags::Add(const Option& row, std::optional<std::uint64_t>& b
 }
 
 CLI::Option* OptionFlags::Add(const Option& row, std::string& text) {
-  return verb_->add_option(NameOf(row), text, std::string(row.help))
+  return verb_->add_option(NameOf(row), text, HelpOf(row))
       ->type_name(KindOf(row, "NAME"))
       ->capture_default_str();
 }
@@ -157,12 +159,12 @@ CLI::Option* OptionFlags::Add(const Option& row, std::string& text) {
 CLI::Option* OptionFlags::Add(const Option& row, Path& path) {
   return verb_
       ->add_option_function<std::string>(
-          NameOf(row), [&path](const std::string& given) { path = given; }, std::string(row.help))
+          NameOf(row), [&path](const std::string& given) { path = given; }, HelpOf(row))
       ->type_name(KindOf(row, "F"));
 }
 
 CLI::Option* OptionFlags::Add(const Option& row, std::vector<std::string>& words) {
-  return verb_->add_option(NameOf(row), words, std::string(row.help))
+  return verb_->add_option(NameOf(row), words, HelpOf(row))
       ->delimiter(',')
       ->type_name(KindOf(row, "NAME,NAME,..."));
 }
@@ -176,7 +178,7 @@ CLI::Option* OptionFlags::Add(const Option& row, std::vector<std::int64_t>& fano
             if (!parsed) Refused(row, given, "not all or a list such as 10,10");
             fanouts = *parsed;
           },
-          std::string(row.help))
+          HelpOf(row))
       ->type_name(KindOf(row, kFanouts));
 }
 
@@ -189,7 +191,7 @@ CLI::Option* OptionFlags::Add(const Option& row, std::vector<TypedFanouts>& fano
             if (!parsed) Refused(row, given, "not a list such as 'cites:10,5;default:5,5'");
             fanouts = *parsed;
           },
-          std::string(row.help))
+          HelpOf(row))
       ->type_name(KindOf(row, ""));
 }
 

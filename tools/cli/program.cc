@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,12 +37,32 @@ Json Shown(const Json& fields) {
   return shown;
 }
 
+/// The fields of answers whose values are messages of the library, or lists of them.
+constexpr std::string_view kMessageFields[] = {
+    "balance_warning", "because",  "disk_problem", "full_because", "homes_warning", "how",
+    "ignored",         "warnings", "what",         "why",          "why_not"};
+
+/// Spells the messages of the library in the fields of an answer for `session`. Recurses as deep as
+/// the verb nests its fields. `is_message`: `fields` is the value of one of kMessageFields.
+void SpellMessages(const Session& session, Json& fields, bool is_message = false) {
+  if (fields.is_string()) {
+    if (is_message) fields = SpellFor(session, fields.get_ref<const std::string&>());
+  } else if (fields.is_array()) {
+    for (Json& value : fields) SpellMessages(session, value, is_message);
+  } else if (fields.is_object()) {
+    for (const auto& [key, value] : fields.items())
+      SpellMessages(session, value,
+                    std::find(std::begin(kMessageFields), std::end(kMessageFields), key) !=
+                        std::end(kMessageFields));
+  }
+}
+
 std::string Dump(const Json& fields) {
   return fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-int Explain(const Status& status) {
-  std::fprintf(stderr, "rhizome: %s\n", status.ToString().c_str());
+int Explain(const Session& session, const Status& status) {
+  std::fprintf(stderr, "rhizome: %s\n", SpellFor(session, status.ToString()).c_str());
   return ExitCode(status.code());
 }
 
@@ -51,24 +72,27 @@ int RunVerb(Session& session) {
       isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kNone;
   session.printer = std::make_unique<ProgressPrinter>(session.progress.value_or(automatic), stderr);
   InstallSignalHandlers(session.control);
-  const Result<Answer> answer = Guarded(session.run);
+  Result<Answer> answer = Guarded(session.run);
   session.printer->Clear();
   if (!answer) {
     const Status& status = answer.error();
     if (session.json) {
-      const Json error = {{"code", StatusCodeName(status.code())}, {"message", status.message()}};
+      const Json error = {{"code", StatusCodeName(status.code())},
+                          {"message", SpellFor(session, status.message())},
+                          {"library_message", status.message()}};
       if (const Status printed = PrintOut(Dump({{"error", error}})); !printed.ok()) {
-        return Explain(printed);
+        return Explain(session, printed);
       }
     }
-    return Explain(status);
+    return Explain(session, status);
   }
   if (answer->describe != nullptr) {
+    SpellMessages(session, answer->fields);
     const Status printed =
         PrintOut(session.json ? Dump(answer->fields) : answer->describe(Shown(answer->fields)));
-    if (!printed.ok()) return Explain(printed);
+    if (!printed.ok()) return Explain(session, printed);
   }
-  return answer->verdict.ok() ? 0 : Explain(answer->verdict);
+  return answer->verdict.ok() ? 0 : Explain(session, answer->verdict);
 }
 
 /// Prints the usage error, a suggestion, and where to find help. Returns the exit code.

@@ -22,10 +22,7 @@ const char* const kIgnoredHelp =
     "--direction is both. A note, and `ignored` in the JSON, report what a job ignored.\n";
 
 JobNote PrintsNotes(const Session& session) {
-  return [&session](std::string_view note) {
-    if (session.printer) session.printer->Clear();
-    Tell("note", std::string(note));
-  };
+  return [&session](std::string_view note) { Tell(session, "note", note); };
 }
 
 std::string PercentOrNone(const Json& share) { return share.is_null() ? "none" : Percent(share); }

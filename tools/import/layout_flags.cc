@@ -202,7 +202,7 @@ Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags) {
   return StartMemory(session, limit);
 }
 
-Answer IngestAnswer(const std::string& store, const IngestReport& report,
+Answer IngestAnswer(const Session& session, const std::string& store, const IngestReport& report,
                     const PartitionOptions& partition, std::uint64_t base_memory_bytes) {
   Json fields = {{"store", store}};
   AddGenerationFields(report.info, fields);
@@ -219,12 +219,12 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
   used.partitions = report.info.partitions;
   const auto warning =
       BalanceWarning(used, report.info.vertex_balance, report.info.edges, report.info.vertices);
-  if (warning) Tell("warning", *warning);
+  if (warning) Tell(session, "warning", *warning);
   fields["balance_warning"] = warning ? Json(*warning) : Json();
   fields["homes"] = HomesJson(report.homes);
   const auto uneven =
       report.homes ? HomeWarning(*report.homes, report.info.vertices) : std::nullopt;
-  if (uneven) Tell("warning", *uneven);
+  if (uneven) Tell(session, "warning", *uneven);
   fields["homes_warning"] = uneven ? Json(*uneven) : Json();
   fields["spilled"] = report.spilled;
   fields["spilled_bytes"] = report.spilled_bytes;

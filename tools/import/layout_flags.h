@@ -66,7 +66,7 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags);
 
 /// Creates the answer of `ingest` and `import`.
-Answer IngestAnswer(const std::string& store, const IngestReport& report,
+Answer IngestAnswer(const Session& session, const std::string& store, const IngestReport& report,
                     const PartitionOptions& partition, std::uint64_t base_memory_bytes);
 
 }  // namespace rhizome

@@ -103,7 +103,8 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
   const auto finish = [&](IngestReport report) {
     const double seconds = watch.seconds();
     report.seconds = seconds;
-    return IngestAnswer(flags.store, report, flags.layout.build.partition, base_memory_bytes);
+    return IngestAnswer(session, flags.store, report, flags.layout.build.partition,
+                        base_memory_bytes);
   };
   if (flags.name == "wordnet") {
     RHIZOME_ASSIGN_OR_RETURN(const IngestReport report, ImportWordNet(fs, flags, session.control));
@@ -116,7 +117,7 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
       Dataset dataset, flags.name == "ogb"
                            ? ReadOgb(fs, flags.from, flags.split, flags.layout.input_memory_bytes())
                            : ReadGraphBolt(fs, flags.from, flags.layout.input_memory_bytes()));
-  for (const std::string& what : dataset.left_out) Tell("not imported", what);
+  for (const std::string& what : dataset.left_out) Tell(session, "not imported", what);
   const Json left_out = dataset.left_out;
   const Json ranges = VertexRangesJson(dataset.vertices);
   RHIZOME_ASSIGN_OR_RETURN(

@@ -11,7 +11,7 @@ Result<Answer> RunIngest(const IngestFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, flags.ToOptions());
   RHIZOME_ASSIGN_OR_RETURN(const IngestReport report,
                            Ingest(FileSystem::Posix(), flags.store, options, session.control));
-  return IngestAnswer(flags.store, report, options.build.partition, base_memory_bytes);
+  return IngestAnswer(session, flags.store, report, options.build.partition, base_memory_bytes);
 }
 
 }  // namespace

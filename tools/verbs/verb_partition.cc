@@ -114,7 +114,7 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
     fields.update(PartitionRunFields(run, pairs.edge_count()));
     const auto warning = BalanceWarning(options, run.metrics.vertex_balance, pairs.edge_count(),
                                         pairs.vertex_count());
-    if (warning) Tell("warning", *warning);
+    if (warning) Tell(session, "warning", *warning);
     fields["balance_warning"] = warning ? Json(*warning) : Json();
     runs.push_back(std::move(fields));
   }

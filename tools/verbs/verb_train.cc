@@ -5,6 +5,7 @@
 
 #include "rhizome/policies.h"
 #include "tools/cli/allocator.h"
+#include "tools/cli/flag_names.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/help.h"
 #include "tools/cli/text.h"
@@ -299,9 +300,13 @@ std::vector<std::pair<std::string, std::string>> OptionsOf(const CLI::App& verb)
 Status WriteDescriptions(const TrainFlags& flags, const TrainReport& report,
                          const std::string& stopped) {
   if (!flags.report.empty()) {
-    const TrainingPageFacts facts{
-        .store = flags.store, .options = OptionsOf(*flags.verb), .stopped = stopped};
-    RHIZOME_RETURN_IF_ERROR(WriteText(flags.report, TrainingPage(report, facts)));
+    const TrainingPageFacts facts{.store = flags.store,
+                                  .options = OptionsOf(*flags.verb),
+                                  .stopped = SpellFlags(stopped, flags.verb)};
+    TrainReport shown = report;
+    for (auto* const texts : {&shown.ignored, &shown.warnings})
+      for (std::string& text : *texts) text = SpellFlags(text, flags.verb);
+    RHIZOME_RETURN_IF_ERROR(WriteText(flags.report, TrainingPage(shown, facts)));
   }
   if (!flags.plot.empty())
     RHIZOME_RETURN_IF_ERROR(WriteText(flags.plot, DrawCharts(LearningCharts(report))));

@@ -40,10 +40,11 @@ void WarnLostRows(const Session& session, const ArrayEntry& entry, Json& fields)
   const std::string lost = LostRowsOf(entry);
   if (lost.empty()) return;
   fields["lost_rows"].push_back({{"array", ShownName(entry.name)}, {"rows", lost}});
-  if (session.printer) session.printer->Clear();
-  Tell("note", fmt::format("array {}: rows {} (in the order at that time) were lost in a repair, "
-                           "and are {} unless they were put again",
-                           ShownName(entry.name), lost, ShownMissingRow(entry)));
+  Tell(
+      session, "note",
+      fmt::format("array {}: rows {} (in the order at that time) were lost in a repair, and are {} "
+                  "unless they were put again",
+                  ShownName(entry.name), lost, ShownMissingRow(entry)));
 }
 
 }  // namespace
@@ -72,8 +73,7 @@ Status WarnIfStale(const Session& session, const GraphSnapshot& graph, const Arr
                                  : "; this row is not marked as stale";
   }
   fields["stale"].push_back(std::move(found));
-  if (session.printer) session.printer->Clear();
-  Tell("note",
+  Tell(session, "note",
        fmt::format("array {}: {}; infer --incremental updates it", ShownName(entry.name), what));
   return Status::Ok();
 }

@@ -311,7 +311,7 @@ TEST_F(NeighborSamplingTest, WeightsThatLayersCannotMultiplyWithAreRefused) {
     const std::string name = std::to_string(bad) + ".rz";
     Build(name, std::move(input), Direction::kBoth);
     Open(name);
-    EXPECT_THAT(Refused({}), HasSubstr("--edge-weights ignore"));
+    EXPECT_THAT(Refused({}), HasSubstr("`edge_weights=false`"));
     EXPECT_STATUS(WeightedDegrees(graph(), Direction::kIn), kInvalidArgument);
     EXPECT_EQ(Refused({}, false), "");
   }
@@ -329,17 +329,17 @@ TEST_F(NeighborSamplingTest, WhatCannotBeDrawnIsRefusedWithAWayOut) {
   EXPECT_THAT(Refused({.meta_path = {"likes"}}), HasSubstr("one type for each hop"));
   EXPECT_THAT(Refused({.typed_fanouts = {{"likes", {1, 1}}}, .meta_path = {"likes", "likes"}}),
               HasSubstr("exclude each other"));
-  EXPECT_THAT(Refused({.time_attribute = "time"}), HasSubstr("--seed-times"));
-  EXPECT_THAT(Refused({.seed_times = "born"}), HasSubstr("--time-attribute"));
+  EXPECT_THAT(Refused({.time_attribute = "time"}), HasSubstr("`seed_times`"));
+  EXPECT_THAT(Refused({.seed_times = "born"}), HasSubstr("`time_attribute`"));
   EXPECT_THAT(Refused({.time_attribute = "time", .seed_times = "feat"}), HasSubstr("feat"));
   EXPECT_THAT(Refused({.time_attribute = "hour", .seed_times = "born"}), HasSubstr("hour"));
   const auto path = ResolveSampling({.meta_path = {"likes", "cites"}}, {}, {3, 3}, graph());
   ASSERT_OK(path);
-  EXPECT_THAT(CheckLayerwise(*path).message(), HasSubstr("--mode samplewise"));
+  EXPECT_THAT(CheckLayerwise(*path).message(), HasSubstr("`mode=samplewise`"));
   const auto times =
       ResolveSampling({.time_attribute = "time", .seed_times = "born"}, {}, {3, 3}, graph());
   ASSERT_OK(times);
-  EXPECT_THAT(CheckLayerwise(*times).message(), HasSubstr("--mode samplewise"));
+  EXPECT_THAT(CheckLayerwise(*times).message(), HasSubstr("`mode=samplewise`"));
   const auto same = ResolveSampling({.meta_path = {"likes", "likes"}}, {}, {3, 2}, graph());
   ASSERT_OK(same);
   EXPECT_OK(CheckLayerwise(*same));
@@ -352,9 +352,9 @@ TEST_F(NeighborSamplingTest, AStoreThatLacksADirectionOrWeightsSaysHowToMakeIt) 
   Build("in.rz", std::move(input), Direction::kIn);
   Open("in.rz");
   EXPECT_EQ(Refused({}), "");
-  EXPECT_THAT(Refused({.direction = Direction::kBoth}), HasSubstr("--directions both"));
-  EXPECT_THAT(Refused({.direction = Direction::kBoth}), HasSubstr("--undirected"));
-  EXPECT_THAT(Refused({.direction = Direction::kOut}), HasSubstr("--directions out"));
+  EXPECT_THAT(Refused({.direction = Direction::kBoth}), HasSubstr("`directions=both`"));
+  EXPECT_THAT(Refused({.direction = Direction::kBoth}), HasSubstr("`undirected`"));
+  EXPECT_THAT(Refused({.direction = Direction::kOut}), HasSubstr("`directions=out`"));
   EXPECT_THAT(Refused({}, true), HasSubstr("weight column"));
   EXPECT_STATUS(WeightedDegrees(graph(), Direction::kIn), kInvalidArgument);
   const auto resolved = ResolveSampling({}, {}, {3, 3}, graph());

@@ -152,7 +152,7 @@ TEST(TaskLabelsTest, BadLabelsAreNamed) {
   ExpectRefused(ReadOf(dir / "s", "num", {}), {"array num", "vertex 17:", "infinite"});
   ExpectRefused(ReadOf(dir / "s", "missing", {}), {"array missing", "validation set"});
   ExpectRefused(ReadOf(dir / "s", "num", Task::kMultilabel),
-                {"array num", "float32", "multilabel", "--task"});
+                {"array num", "float32", "multilabel", "`task`"});
   EXPECT_STATUS(ReadOf(dir / "s", "other", {}), kNotFound);
 }
 

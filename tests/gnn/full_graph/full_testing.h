@@ -56,8 +56,8 @@ inline std::uint64_t PlannedArrays(const TrainOptions& options) {
   return bytes;
 }
 
-/// Returns the minimum --memory of a training with this many threads, parsed from the error message
-/// that names it.
+/// Returns the minimum memory_bytes of a training with this many threads, parsed from the error
+/// message that names it.
 inline std::uint64_t LeastMemory(TrainOptions options, std::uint32_t threads) {
   options.resources.memory_bytes = 1 << 20;
   options.resources.threads = threads;

@@ -201,7 +201,7 @@ TEST_F(DeviceInferJobTest, SaysWhatCannotBeHad) {
   const auto little = Infer();
   ASSERT_FALSE(little.has_value());
   EXPECT_EQ(little.error().code(), StatusCode::kOutOfMemory);
-  EXPECT_THAT(little.error().message(), HasSubstr("--device-memory"));
+  EXPECT_THAT(little.error().message(), HasSubstr("`device_memory_bytes`"));
   options_.mode = InferMode::kSamplewise;
   EXPECT_EQ(testing::AsStatus(Infer()).code(), StatusCode::kInvalidArgument);
   options_.mode = InferMode::kLayerwise;

@@ -384,7 +384,7 @@ TEST_P(InferTest, WhereAllWorkersAreDeadTheJobCanBeResumed) {
   const auto dead = InferOfInfer(options);
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().code(), StatusCode::kIoError);
-  EXPECT_NE(dead.error().message().find("--resume"), std::string::npos) << dead.error().message();
+  EXPECT_NE(dead.error().message().find("`resume`"), std::string::npos) << dead.error().message();
   options.workers.count = 0;
   options.resume = true;
   ASSERT_OK(InferOfInfer(options));

@@ -18,26 +18,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Visits the rows of all groups of training and of inference.
-template <typename Visit>
-void EachRow(const Visit& visit) {
-  TrainOptions options;
-  MinibatchOptions minibatch{.device = DeviceOptions(), .ranks = RankOptions()};
-  FullGraphOptions full_graph;
-  EachDataField(visit, options.data);
-  EachModelField(visit, options.model);
-  EachLearningField(visit, options.learning);
-  EachResourceField(visit, options.resources);
-  EachMinibatchField(visit, minibatch);
-  EachDeviceField(visit, *minibatch.device);
-  EachPrefetchField(visit, minibatch.ranks->prefetch);
-  EachFullGraphField(visit, full_graph);
-  EachJobField(visit, options.job);
-}
-
 TEST(OptionTableTest, NamesAreUniqueAndHelpIsASentenceWithoutPeriod) {
   std::set<std::string> fields, flags;
-  EachRow([&](const Option& row, const auto&) {
+  EachTrainRow([&](const Option& row, const auto&) {
     SCOPED_TRACE(row.field);
     EXPECT_TRUE(fields.insert(std::string(row.field)).second);
     EXPECT_TRUE(flags.insert(std::string(row.flag)).second);

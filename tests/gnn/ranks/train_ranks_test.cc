@@ -270,7 +270,7 @@ TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
       if (r == 2) continue;
       EXPECT_EQ(lost[r].error().code(), StatusCode::kIoError) << lost[r].error().ToString();
       EXPECT_THAT(lost[r].error().message(), HasSubstr("rank 2"));
-      EXPECT_THAT(lost[r].error().message(), HasSubstr("--resume goes on after step"));
+      EXPECT_THAT(lost[r].error().message(), HasSubstr("`resume` continues after step"));
     }
     options.job.resume = true;
     const auto resumed = TrainAsRanks(options, 3);

@@ -283,8 +283,8 @@ TEST_F(TasksTest, LikelyMistakesAreSaid) {
   options.learning.test = false;
   const Result<TrainReport> lost = TrainTask(options);
   ASSERT_OK(lost);
-  EXPECT_THAT(notes_, Contains(HasSubstr("no --out")));
-  EXPECT_THAT(lost->warnings, Contains(HasSubstr("no --out")));
+  EXPECT_THAT(notes_, Contains(HasSubstr("no `out`")));
+  EXPECT_THAT(lost->warnings, Contains(HasSubstr("no `out`")));
   notes_.clear();
   options.learning.epochs = 4;
   options.job.out = *folder_ / "warned.safetensors";
@@ -362,7 +362,7 @@ TEST(ClassWeightsTest, FilesAreReadAsFarAsThereAreClasses) {
     const auto result = ClassWeights(path, labels);
     ASSERT_FALSE(result) << path;
     EXPECT_EQ(result.error().code(), code) << result.error().ToString();
-    EXPECT_THAT(result.error().message(), HasSubstr("--class-weights " + path));
+    EXPECT_THAT(result.error().message(), HasSubstr("`class_weights=" + path + "`"));
     EXPECT_THAT(result.error().message(), HasSubstr(word));
   };
   std::ofstream(file) << "1\n2\n";
@@ -425,7 +425,7 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.learning.task = Task::kRegression; }, "array label is int64");
   refused([](TrainOptions& o) { o.learning.task = Task::kBinary; }, "label 2");
   refused([](TrainOptions& o) { o.data.labels = "feat"; }, "both features and labels");
-  refused([](TrainOptions& o) { o.learning.monitor = Metric::kRocAuc; }, "--monitor roc_auc");
+  refused([](TrainOptions& o) { o.learning.monitor = Metric::kRocAuc; }, "`monitor=roc_auc`");
   refused([](TrainOptions& o) { o.data.labels = "flags", o.learning.loss.label_smoothing = 0.1; },
           "smoothing");
   refused(
@@ -435,20 +435,20 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.learning.optimizer.clip_norm = -1; }, "clip");
   refused([](TrainOptions& o) { o.learning.schedule.factor = 1; }, "factor");
   refused([](TrainOptions& o) { o.learning.seeds = 0; }, "seeds");
-  refused([](TrainOptions& o) { o.learning.min_delta = -1; }, "min-delta");
+  refused([](TrainOptions& o) { o.learning.min_delta = -1; }, "min_delta");
   refused([](TrainOptions& o) { o.learning.loss.label_smoothing = 1; }, "smoothing");
-  refused([](TrainOptions& o) { o.learning.learning_rate = -1; }, "--lr -1");
-  refused([](TrainOptions& o) { o.learning.weight_decay = -2; }, "--weight-decay -2");
+  refused([](TrainOptions& o) { o.learning.learning_rate = -1; }, "`learning.learning_rate` is -1");
+  refused([](TrainOptions& o) { o.learning.weight_decay = -2; }, "`learning.weight_decay` is -2");
   refused([](TrainOptions& o) { o.minibatch()->eval_fanouts = {5}; },
-          "--eval-fanout names 1 hops for 2 layers");
+          "`eval_fanouts` names 1 hops for 2 layers");
   refused(
       [](TrainOptions& o) {
         o.minibatch()->eval_fanouts = {5, 5};
         o.data.sampling.typed_fanouts = {{.type = "edge", .fanouts = {3, 3}}};
       },
-      "--eval-fanout all");
+      "`eval_fanouts=all`");
   refused([](TrainOptions& o) { o.data.split = "number"; }, "array number is float32; a split");
-  refused([](TrainOptions& o) { o.data.split = "flags"; }, "--split-column flags:K");
+  refused([](TrainOptions& o) { o.data.split = "flags"; }, "`split=flags:K`");
   refused([](TrainOptions& o) { o.data.split = "flags:3"; },
           "flags has no column 3; it has columns 0 to 2");
   refused([](TrainOptions& o) { o.data.split = "split:1"; },

@@ -232,7 +232,7 @@ TEST_F(GraphErrorsTest, ADirectionThatIsNotKeptSaysHowToKeepIt) {
   for (const Direction direction : {Direction::kIn, Direction::kBoth}) {
     const auto neighbors = open_.graph->Neighbors(0, direction);
     EXPECT_STATUS(neighbors, kInvalidArgument);
-    EXPECT_NE(neighbors.error().message().find("--directions both"), std::string::npos);
+    EXPECT_NE(neighbors.error().message().find("`directions=both`"), std::string::npos);
   }
 }
 

@@ -210,10 +210,10 @@ TEST_F(IngestSpilledTest, TooFewPartitionsAreRefusedWithANumberThatDoes) {
   EXPECT_STATUS(refused, kOutOfMemory);
   EXPECT_FALSE(std::filesystem::exists(dir_ / "g.rz"));
   const std::string& message = refused.error().message();
-  const std::size_t hint = message.find("--partitions ");
+  const std::size_t hint = message.find("`partitions=");
   ASSERT_NE(hint, std::string::npos) << message;
   options.build.partition.partitions =
-      static_cast<std::uint32_t>(std::stoul(message.substr(hint + 13)));
+      static_cast<std::uint32_t>(std::stoul(message.substr(hint + 12)));
   EXPECT_OK(Run("g.rz", options, IngestOptions::Spill::kAuto, kTinyMemory));
 }
 

@@ -273,6 +273,14 @@ fi
 # --- Errors are JSON too, a full disk below stdout is noticed, progress goes to stderr only
 expect_exit 2 rhizome info missing.rz --json
 expect_json out 'j["error"]["code"] == "not_found" and "missing.rz" in j["error"]["message"]'
+printf '0\t1\n' >pair.tsv
+expect_exit 1 rhizome ingest pair.rz --edges pair.tsv --columns src,x --json
+expect_says "--columns src,x must name src and dst"
+expect_json out 'j["error"]["message"] == "--columns src,x must name src and dst"' \
+  'j["error"]["library_message"] == "`columns=src,x` must name src and dst"'
+expect_exit 1 rhizome ingest pair.rz --edges pair.tsv --columns src,x --json --keep-fields
+expect_says '`columns=src,x` must name src and dst'
+expect_json out 'j["error"]["message"] == j["error"]["library_message"]'
 code=0
 rhizome info p.rz >/dev/full 2>err || code=$?
 [ "$code" -eq 5 ] || fail "a full disk below stdout gives exit code $code"

@@ -60,6 +60,7 @@ complete_words() { # WORD...: what bash offers for the last of the words
   bash -c 'source "$0"; COMP_WORDS=(rhizome "$@"); COMP_CWORD=$#; _rhizome; echo "${COMPREPLY[@]}"' completion.bash "$@"
 }
 rhizome completion bash >completion.bash || fail "completion bash"
+! grep -q -e keep-fields -e as-worker completion.bash || fail "completion offers options that are not for users"
 [ "$(complete_words tra)" = train ] || fail "tra: $(complete_words tra)"
 [ "$(complete_words plan tr)" = train ] || fail "plan tr: $(complete_words plan tr)"
 [ "$(complete_words train s.rz --epo)" = --epochs ] || fail "--epo: $(complete_words train s.rz --epo)"

@@ -88,7 +88,7 @@ expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --ed
   within 26
 rm -rf m.rz
 expect_exit 5 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --memory 26M
-expect_says "feat" "--chunk-rows" "limit"
+expect_says "feat" "--set chunk-rows=VALUE" "limit"
 expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --chunk-rows 4096 \
   --memory 26M --json && within 26
 expect_exit 5 rhizome ingest n.rz --edges e.tsv --columns src,dst,time --memory 19M

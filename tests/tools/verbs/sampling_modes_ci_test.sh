@@ -46,7 +46,7 @@ into = {l.split("\t")[1] for l in open("rich.tsv")}
 nodes = [l.rstrip("\n").split("\t") for l in open("demo/nodes.tsv")]
 train = [n[0] for n in nodes if n[2] == "train"]
 print(f"{sum(n not in into for n in train)} of {len(train)} training vertices have no in-edge")')
-expect_says "not used" "out-edges ($without: --direction both walks both)"
+expect_says "not used" "out-edges ($without: --set direction=both walks both)"
 expect_exit 0 rhizome train rich.rz "${train[@]}" --fanout 4,4 --direction both --out both.safetensors
 grep -q 'walked edges of both directions, each with its weight' out || fail "train --direction both: $(cat out)"
 grep -q 'out-edges' err && fail "both directions are walked, and one is said to be ignored"
@@ -96,7 +96,7 @@ expect_exit 1 rhizome infer rich.rz --model-file p.safetensors --meta-path likes
 expect_says "layer by layer" "--mode samplewise"
 expect_exit 0 rhizome infer rich.rz --model-file p.safetensors --meta-path likes,cites --mode samplewise --out path
 expect_exit 1 rhizome train rich.rz "${train[@]}" --time-attribute time --no-test
-expect_says "--seed-times"
+expect_says "--set seed-times=VALUE"
 expect_exit 0 rhizome train rich.rz "${train[@]}" --fanout 4,4 --time-attribute time --seed-times born --no-test --out s.safetensors --json
 expect_json out 'not any("time" in i for i in j["ignored"])'
 expect_exit 1 rhizome infer rich.rz --model-file s.safetensors --time-attribute time --seed-times born --out timed

@@ -78,15 +78,15 @@ expect_says "--link 'none'"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --cache lru
 expect_says "over ranks --prefetch says what the pool keeps"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch epoch
-expect_says "leave --superbatch"
+expect_says "--prefetch epoch schedules" "leave out --set superbatch=VALUE"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch none --remote-memory 1M
-expect_says "--remote-memory: with --prefetch none"
+expect_says "--set remote-memory=VALUE: with --prefetch none"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch static --topology direct
-expect_says "leave --topology direct"
+expect_says "leave out --set topology=direct"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --prefetch lru
 expect_says "--prefetch is for a training over ranks"
 expect_exit 1 rhizome train s.rz --full-graph --ranks 2
-expect_says "leave --full-graph"
+expect_says "leave out --full-graph"
 
 need_mpirun
 job() { timeout -k 5 $((100 * patience)) mpirun --oversubscribe "$@"; }

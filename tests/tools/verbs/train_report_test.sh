@@ -50,7 +50,7 @@ train --epochs 1 --split-column splits:1 --json >a.json || fail "column 1"
 expect_json a.json 'j["metrics"]["test"] is None and j["metrics"]["train"]["vertices"] == 128'
 expect_exit 1 train --split-column splits:3 && expect_says "array splits has no column 3; it has columns 0 to 2"
 expect_exit 1 train --split-column splits:2 && expect_says "array splits:2 puts no vertex into the training set"
-expect_exit 1 train --split splits && expect_says "--split-column splits:K"
+expect_exit 1 train --split splits && expect_says "--split splits:K"
 expect_exit 1 train --split-column splits && expect_says "'splits' is not NAME:K"
 expect_exit 2 train --split-column none:1 && expect_says "no array 'none'"
 
@@ -69,7 +69,7 @@ refused 1 --report same --curves same && expect_says "--report and --curves name
 refused 1 --report demo.rz/r.html && expect_says "demo.rz"
 refused 1 --clip-norm -1 && expect_says "--clip-norm: '-1'"
 refused 1 --lr -1 && expect_says "--lr -1"
-refused 1 --eval-fanout 3,3,3 && expect_says "--eval-fanout names 3 hops for 2 layers"
+refused 1 --eval-fanout 3,3,3 && expect_says "--set eval-fanout=VALUE names 3 hops for 2 layers"
 refused 1 --eval-fanout some && expect_says "--eval-fanout: 'some'"
 
 # --- Ctrl-C: what there is, in whole files; before the first epoch there is nothing
