@@ -68,6 +68,11 @@ Status ProbeOutput(const std::string& path) {
       fmt::format("there is no folder '{}' to write '{}' into", folder.string(), path));
 }
 
+void AddLateOptions(const CLI::App& verb, Session& session) {
+  const auto late = session.late_options.extract(&verb);
+  if (!late.empty()) late.mapped()();
+}
+
 void AddCommonFlags(CLI::App& verb, Session& session) {
   verb.add_flag("--json", session.json, "Print one JSON object on stdout");
   verb.add_option_function<std::string>(

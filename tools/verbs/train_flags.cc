@@ -66,9 +66,9 @@ Status CheckFullGraphFlags(const CLI::App& verb) {
   return Status::Ok();
 }
 
-void AddModelFlags(CLI::App& verb, TrainFlags& flags) {
+void AddModelFlags(CLI::App& verb, TrainFlags& flags, Session& session) {
   TrainOptions& options = flags.options;
-  AddModelKindFlags(verb, options.model);
+  AddModelKindFlags(verb, options.model, session);
   verb.add_option("--layers", flags.layers, "Layers; as many hops are sampled")
       ->check(CLI::Range(1U, 16U))
       ->type_name("N")
@@ -241,11 +241,11 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
 
 }  // namespace
 
-void AddTrainFlags(CLI::App& verb, TrainFlags& flags) {
+void AddTrainFlags(CLI::App& verb, TrainFlags& flags, Session& session) {
   flags.verb = &verb;
   verb.add_option("STORE", flags.store, "The store's folder")->required();
   AddGnnArrayFlags(verb, flags.options.features, flags.options.labels, flags.options.split);
-  AddModelFlags(verb, flags);
+  AddModelFlags(verb, flags, session);
   AddEpochFlags(verb, flags.options);
   AddLearningFlags(verb, flags.options);
   AddStorageFlags(verb, flags);

@@ -139,6 +139,7 @@ void AddImportVerb(CLI::App& root, Session& session) {
                    "The data set: wordnet (Debian's wordnet-base), or its layout: ogb (the folder "
                    "with raw/ and split/), graphbolt (the folder with metadata.yaml)")
       ->required()
+      ->type_name("wordnet|ogb|graphbolt")
       ->check([](const std::string& name) {
         return name == "wordnet" || name == "ogb" || name == "graphbolt"
                    ? ""
