@@ -63,15 +63,15 @@ for verb in train infer import ingest "plan train" info; do
   expect_exit 0 rhizome $verb --help-all && cp out all.txt
   python3 - "$verb" <<'PY' || fail "help $verb --json"
 import json, re, sys
-told = json.load(open("options.json"))
+described = json.load(open("options.json"))
 text = open("all.txt").read()
 shown = set(re.findall(r"(?m)^  (?:-\w,)?--([\w-]+)", text))
 shown |= set(re.findall(r"(?m)^  ([a-z][\w-]*)", text.partition("Settings, each given as --set")[2]))
-listed = [option["name"] for option in told["options"] if option["section"] != "models"]
-assert told["verb"] == "rhizome " + sys.argv[1], told["verb"]
+listed = [option["name"] for option in described["options"] if option["section"] != "models"]
+assert described["verb"] == "rhizome " + sys.argv[1], described["verb"]
 assert set(listed) == shown - {"help", "help-all", "json", "progress", "set"}, set(listed) ^ shown
 assert len(listed) == len(set(listed))
-for option in told["arguments"] + told["options"]:
+for option in described["arguments"] + described["options"]:
     assert (option["kind"] == "choice") <= bool(option["choices"]), option
     assert option["kind"] != "choice" or option["default"] in [None, *option["choices"]], option
 PY
