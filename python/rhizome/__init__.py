@@ -16,12 +16,12 @@ from ._core import VERSION as __version__
 from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
-from ._native import import_, infer, train
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
     AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, IngestReport, LogLine,
     NeighborLists, Neighbors, Point, RepairReport, Similar, Subgraph, VerifyReport, VertexBlock,
 )
+from ._verbs import import_, infer, train
 from .errors import (
     AlreadyExists, Busy, Corruption, Error, Interrupted, InvalidArgument, IoError, NotFound, OutOfMemory, OutOfSpace,
     PermissionDenied, StoreNotFound, Unsupported,

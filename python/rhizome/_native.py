@@ -1,6 +1,7 @@
-"""Training, inference and imports by the engine itself: commands of the command line, run as child processes.
+"""Verbs of the command line, run as child processes.
 
-This keeps libtorch out of the caller's process, which may use another version of it.
+This keeps libtorch out of the caller's process, which may use another version of it. The functions of _verbs.py call
+``run``.
 """
 
 from __future__ import annotations
@@ -11,57 +12,30 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _spelling, errors
-from ._types import PathLike, Progress, as_path
+from ._types import Progress, as_path
 from .cli import program
 
 _LOG = logging.getLogger("rhizome")
 
 
-def train(store: PathLike, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
-    """Trains a model of the engine on a store, out of core, and returns the output of ``rhizome train --json``.
+def run(verb: str, arguments: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs a verb, and returns the output of its ``--json``.
 
-        rz.train("g.rz", model="sage", layers=2, fanout=[10, 10], epochs=5, memory="512M", out="g.safetensors")
-
-    ``options``: options of the command line (docs/CLI.md) with ``_`` for ``-`` (``lr``, ``batch_size``); a list is
-    joined by commas, True is a flag without a value, None and False omit an option. ``rhizome models`` lists the models
-    with their options.
-    ``progress``: called with (phase, done, total). Notes of the command line are logged as warnings of ``rhizome``.
-    Requires the wheel ``rhizome-gnn``, or a build with libtorch.
-    Ctrl-C raises KeyboardInterrupt after the child has ended; ``out`` then contains the best weights so far.
-    Errors: InvalidArgument, an unknown option or an invalid value; Unsupported, no rhizome-gnn; any error of ``rhizome
-    train``.
+    ``given``: the parameters of a function of _verbs.py by name: those in ``arguments``, which the verb expects without
+    a name; ``progress``; and options. None and False omit an option, True is a flag, and a list is joined by commas.
+    Errors: as for ``rhizome.train``.
     """
-    return _run("train", [as_path(store)], options, progress)
+    options = dict(given)
+    progress = options.pop("progress")
+    words = [as_path(options.pop(name)) for name in arguments]
+    return _run(verb, [*words, *_flags(options)], progress)
 
 
-def infer(store: PathLike, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
-    """Computes the embedding of every vertex with a model written by ``train``, and stores them as an array.
-
-        rz.infer("g.rz", model_file="g.safetensors", out="emb", new_version=True, live=True, memory="512M")
-
-    The computation proceeds layer by layer, within ``memory``. ``resume=True`` continues the work of a killed run.
-    ``at=graph.point`` computes on the state that ``graph`` holds, instead of the last commit. Returns the output of
-    ``rhizome infer --json``. ``options``, ``progress`` and errors: as for ``train``. Open graphs see the array after
-    ``refresh()``.
-    """
-    return _run("infer", [as_path(store)], options, progress)
-
-
-def import_(name: str, store: PathLike, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
-    """Creates a store from a known data set, or from one in a known layout.
-
-        rz.import_("ogb", "arxiv.rz", from_="ogbn_arxiv")
-
-    ``name``: "wordnet", "ogb" or "graphbolt". ``options``: options of ``rhizome import``. Returns its ``--json``
-    output. ``progress`` and errors: as for ``train``, except that rhizome-gnn is not needed.
-    """
-    return _run("import", [name, as_path(store)], options, progress)
-
-
-def _flags(options: dict[str, Any]) -> list[str]:
+def _flags(options: Mapping[str, Any]) -> list[str]:
     """Options as ``--set name=value``, which the command line accepts for usual options and for expert settings."""
     flags = []
     for name, value in options.items():
@@ -69,7 +43,7 @@ def _flags(options: dict[str, Any]) -> list[str]:
             continue
         if value is True:
             text = "true"
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, Sequence) and not isinstance(value, str):
             text = ",".join(map(str, value))
         else:
             text = os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
@@ -77,8 +51,8 @@ def _flags(options: dict[str, Any]) -> list[str]:
     return flags
 
 
-def _run(verb: str, arguments: list[str], options: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
-    command = [str(program()), verb, *arguments, *_flags(options), "--json", "--progress", "json", "--keep-fields"]
+def _run(verb: str, arguments: Sequence[str], progress: Progress | None) -> dict[str, Any]:
+    command = [str(program()), verb, *arguments, "--json", "--progress", "json", "--keep-fields"]
     with tempfile.TemporaryFile("w+") as told:
         # A separate session: Ctrl-C on a terminal reaches only this process, which forwards it.
         with subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Training, inference and imports as child processes: `rhizome.train`, `infer` and `import_`."""
 import inspect
+import json
 import logging
 import os
 import re
@@ -61,15 +62,62 @@ def test_train_and_infer():
             rz.infer(path / "g.rz", model_file=model, out="emb")
 
 
+def test_values():
+    """Values of each type reach the command line: choices, numbers, sizes, lists, paths, flags, options of models."""
+    with folder() as path:
+        planted(path / "g.rz")
+        if not can_train(path / "g.rz"):
+            return
+        said = rz.train(path / "g.rz", model="gat", heads=2, no_self_loops=True, norm="layer", hidden=8, epochs=1,
+                        fanout=("all", 3), lr=1e-3, dropout=0, memory=1 << 30, optimizer="adamw", superbatch="auto",
+                        curves=path / "curves.csv", no_test=True, weighted=False, labels=None)
+        network = said["network"]
+        assert (network["kind"], network["layers"], network["hidden"], network["dropout"]) == ("gat", 2, 8, 0), network
+        options = network["options"]
+        assert (options["heads"], options["no-self-loops"], options["norm"]) == ("2", "true", "layer"), options
+        assert said["epochs"][0]["learning_rate"] == 1e-3 and not said["tested"]
+        assert (path / "curves.csv").exists()
+        assert rz.train(path / "g.rz", fanout=range(3, 6), epochs=1, steps=1)["network"]["layers"] == 3
+        assert rz.train(path / "g.rz", fanout="3,all", epochs=1, steps=1)["network"]["layers"] == 2
+
+
+def parameter(option):
+    name = option["name"].lower().replace("-", "_")
+    return name + "_" if name == "from" else name
+
+
+def test_signatures():
+    """The functions have the options of the command line as parameters, and explain each."""
+    program = rz.cli.program()
+    for function, verb in ((rz.train, "train"), (rz.infer, "infer"), (rz.import_, "import")):
+        said = json.loads(subprocess.run([program, "help", verb, "--json"], check=True, capture_output=True).stdout)
+        parameters = dict(inspect.signature(function).parameters)
+        assert parameters.pop("progress").default is None
+        for argument in said["arguments"]:
+            found = parameters.pop(parameter(argument))
+            assert found.kind == found.POSITIONAL_OR_KEYWORD and found.default is found.empty, found
+        by_name = {parameter(option): option for option in said["options"]}
+        # Options of models are absent where there is no librhizome_gnn.
+        assert set(by_name) <= set(parameters), set(by_name) - set(parameters)
+        if verb != "train" or "heads" in by_name:
+            assert set(by_name) == set(parameters), set(by_name) ^ set(parameters)
+        for name, option in by_name.items():
+            found = parameters[name]
+            omitted = found.empty if option["required"] else False if option["kind"] == "flag" else None
+            assert found.kind == found.KEYWORD_ONLY and found.default is omitted, found
+            assert f"\n    ``{name}``: " in function.__doc__, name
+            assert all(repr(choice) in found.annotation for choice in option["choices"]), found
+
+
 def test_errors():
     with folder() as path:
         planted(path / "g.rz")
         if can_train(path / "g.rz"):
-            with raises(rz.InvalidArgument, "train: there is no option or setting 'nonsense'"):
-                rz.train(path / "g.rz", nonsense=3)
-            with raises(rz.InvalidArgument, "lr=-1; it must be above 0"):
+            with raises(rz.InvalidArgument, "model sage has no option heads"):
+                rz.train(path / "g.rz", heads=2)
+            with raises(rz.InvalidArgument, "'-1' is not a number above 0"):
                 rz.train(path / "g.rz", lr=-1)
-            with raises(rz.InvalidArgument, "batch_size is for minibatches: leave it with full_graph"):
+            with raises(rz.InvalidArgument, "batch_size is for minibatches: omit it with full_graph"):
                 rz.train(path / "g.rz", full_graph=True, batch_size=5)
             try:
                 rz.train(path / "g.rz", epochs="many")
@@ -82,6 +130,10 @@ def test_errors():
                 rz.train(path / "none.rz")
             with raises(rz.NotFound, "gone"):
                 rz.train(path / "g.rz", features="gone")
+        with raises(TypeError, "nonsense"):
+            rz.train(path / "g.rz", nonsense=3)
+        with raises(TypeError, "model_file"):
+            rz.infer(path / "g.rz", out="emb")
         with raises(rz.Error, "wordnet"):
             rz.import_("wordnet", path / "w.rz", from_=path)
         assert sorted(os.listdir(path)) == ["g.rz"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Type checkers accept the package `rhizome`, the stubs of its module, and the examples of
-docs/PYTHON.md.
+docs/PYTHON.md. They reject options that `train`, `infer` and `import_` do not have.
 
 Modules that depend on torch are excluded, because they have no types for PyTorch Geometric and
 GraphBolt.
@@ -17,6 +17,35 @@ from package import FOLDER, folder
 
 ON_TORCH = re.compile(r"^(import|from) (torch|dgl)", re.M)
 SOURCE = pathlib.Path(os.environ["RHIZOME_SOURCE"])
+
+# Each line that ends in "# wrong" is an error, and no other line.
+VERBS = """\
+import pathlib
+import rhizome as rz
+rz.train("g.rz", model="gat", heads=2, fanout=[10, "all"], lr=1, memory="512M", norm="layer", out=pathlib.Path("g"))
+rz.train("g.rz", fanout=5, superbatch="auto", class_weights="balanced", resume=True, patience=None)
+rz.train("g.rz", epoch=5)  # wrong
+rz.train("g.rz", optimizer="adm")  # wrong
+rz.train("g.rz", epochs="5")  # wrong
+rz.train("g.rz", superbatch="all")  # wrong
+rz.train("g.rz", "out")  # wrong
+with rz.open("g.rz") as graph:
+    rz.infer("g.rz", model_file="g", out="emb", at=graph.point, codec="zstd:9", cache="cached-first")
+rz.infer("g.rz", out="emb")  # wrong
+rz.infer("g.rz", model_file="g", out="emb", live="yes")  # wrong
+rz.import_("ogb", "g.rz", from_="ogbn_arxiv", homes="edgecut", partitions=4)
+rz.import_("obg", "g.rz")  # wrong
+"""
+
+
+def check_verbs(folder):
+    """Compares the lines that mypy rejects with those that are wrong."""
+    (folder / "verbs.py").write_text(VERBS)
+    said = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "verbs.py"], cwd=folder,
+                          text=True, capture_output=True).stdout
+    found = {int(line) for line in re.findall(r"(?m)^verbs\.py:(\d+): error: ", said)}
+    wrong = {number for number, line in enumerate(VERBS.split("\n"), 1) if line.endswith("# wrong")}
+    assert found == wrong, said
 
 
 def main():
@@ -35,6 +64,7 @@ def main():
         assert path / "rhizome/_graph.py" in checked and path / "rhizome/_core.pyi" in checked
         subprocess.run([sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--follow-imports=silent",
                         *checked, "examples.py"], cwd=path, check=True)
+        check_verbs(path)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,11 @@ Status ProbeOutput(const std::string& path) {
                                       folder.string(), path));
 }
 
+void AddLateOptions(const CLI::App& verb, Session& session) {
+  const auto late = session.late_options.extract(&verb);
+  if (!late.empty()) late.mapped()();
+}
+
 void AddCommonFlags(CLI::App& verb, Session& session) {
   verb.add_flag("--json", session.json, "Print one JSON object on stdout");
   verb.add_flag("--keep-fields", session.keep_fields, "Name options by their fields in messages")

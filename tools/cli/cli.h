@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,7 +50,13 @@ struct Session {
     if (printer) printer->Show(report);
   }};
   std::function<Result<Answer>()> run;  ///< set by the verb that was parsed
+  /// Functions that add the options of a verb that a library defines. They are called when the verb
+  /// is parsed or described, because loading a library takes time.
+  std::map<const CLI::App*, std::function<void()>> late_options;
 };
+
+/// Adds the late options of `verb`, if it has any that were not added before.
+void AddLateOptions(const CLI::App& verb, Session& session);
 
 /// Returns the process exit code for the status of a verb; docs/DESIGN.md, section 10, lists them.
 int ExitCode(StatusCode code);

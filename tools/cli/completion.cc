@@ -5,6 +5,7 @@
 #include "tools/cli/completion.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tools/cli/help.h"
+#include "tools/cli/value_type.h"
 
 namespace rhizome {
 namespace {
@@ -37,16 +39,10 @@ std::string Name(const CLI::Option& option) { return "--" + option.get_lnames().
 
 bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the choices of an option, separated by blanks; empty if any value is possible.
+/// Returns the choices of an option, separated by blanks; empty if it has none, or accepts files.
 std::string Choices(const CLI::Option& option) {
-  std::string type = option.get_type_name();
-  const bool fixed =
-      type.find('|') != std::string::npos && std::all_of(type.begin(), type.end(), [](char c) {
-        return c == '|' || c == '-' || c == '_' || std::islower(c) != 0 || std::isdigit(c) != 0;
-      });
-  if (!fixed) return {};
-  std::replace(type.begin(), type.end(), '|', ' ');
-  return type;
+  const ValueType type = ValueTypeOf(option);
+  return type.kind == "path" ? "" : fmt::format("{}", fmt::join(type.choices, " "));
 }
 
 std::string WordsOf(const CLI::App& verb) {

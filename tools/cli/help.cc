@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +17,10 @@ constexpr const char* kMore = "More options";
 constexpr const char* kSettings = "Settings, each given as --set NAME=VALUE";
 
 using Options = std::vector<const CLI::Option*>;
+
+bool Has(std::initializer_list<std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 Options OptionsIn(const CLI::App& verb, std::string_view group) {
   return verb.get_options([&](const CLI::Option* option) { return option->get_group() == group; });
@@ -71,16 +74,12 @@ void AppendSettings(const CLI::App& verb, const std::string& name, std::string& 
 
 void ArrangeOptions(CLI::App& verb, std::initializer_list<std::string_view> usual,
                     std::initializer_list<std::string_view> more) {
-  constexpr std::string_view kOfAllVerbs[] = {"help", "help-all", "json", "progress"};
-  const auto has = [](const auto& names, const std::string& name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-  };
   for (CLI::Option* option : verb.get_options()) {
     if (!option->nonpositional() || option->get_group().empty()) continue;
     const std::string& name = option->get_lnames().front();
-    option->group(has(usual, name)                            ? kUsual
-                  : has(more, name) || has(kOfAllVerbs, name) ? kMore
-                                                              : kSettings);
+    option->group(Has(usual, name)                           ? kUsual
+                  : Has(more, name) || IsOfAllVerbs(*option) ? kMore
+                                                             : kSettings);
   }
   if (OptionsIn(verb, kSettings).empty()) return;
   // Its values are replaced before the parser sees them (settings.h).
@@ -90,6 +89,18 @@ void ArrangeOptions(CLI::App& verb, std::initializer_list<std::string_view> usua
 }
 
 bool IsSetting(const CLI::Option& option) { return option.get_group() == kSettings; }
+
+bool IsOfAllVerbs(const CLI::Option& option) {
+  return option.nonpositional() &&
+         Has({"help", "help-all", "json", "progress", "set"}, option.get_lnames().front());
+}
+
+std::string_view SectionOf(const CLI::Option& option) {
+  const std::string& group = option.get_group();
+  if (group == kMore) return "more";
+  if (group == kModelOptions) return "models";
+  return group == kSettings ? "setting" : "usual";
+}
 
 void UseHelpFormat(CLI::App& root) {
   root.formatter(MakeFormatter());

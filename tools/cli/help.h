@@ -7,6 +7,9 @@
 
 namespace rhizome {
 
+/// The group of the options that models define (tools/import/model_flags.h).
+inline constexpr const char* kModelOptions = "Options of models";
+
 /// Divides the options of a verb, after all were added. --help shows the `usual` ones, and how to
 /// see the rest; --help-all shows all. An option that is neither in `usual` nor in `more` is a
 /// setting, for experts: it is given as `--set NAME=VALUE`, and only --help-all and `rhizome help
@@ -17,6 +20,14 @@ void ArrangeOptions(CLI::App& verb, std::initializer_list<std::string_view> usua
 
 /// Returns whether `option` was put among the settings.
 bool IsSetting(const CLI::Option& option);
+
+/// Returns whether `option` is one that every verb has, such as --json, or the --set of a verb with
+/// settings.
+bool IsOfAllVerbs(const CLI::Option& option);
+
+/// Returns the part of the help that lists `option`: "usual", "more", "models" or "setting". An
+/// option of a verb whose options were not divided is usual.
+std::string_view SectionOf(const CLI::Option& option);
 
 /// Makes `root` and its verbs format their help as ArrangeOptions describes. Call it before verbs
 /// are added: they inherit it.

@@ -138,6 +138,8 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
       std::span<char* const>(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0);
   try {
     RefuseEmptyValues(arguments);
+    std::string verb;
+    AddLateOptions(VerbOf(root, arguments, verb), session);
     std::vector<std::string> expanded = ExpandSettings(root, arguments);
     std::reverse(expanded.begin(), expanded.end());  // CLI11 reads them from the back
     root.parse(std::move(expanded));

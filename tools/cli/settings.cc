@@ -65,7 +65,8 @@ std::string Expanded(const CLI::App& verb, std::string_view given) {
     throw CLI::ValidationError("--set", fmt::format("'{}' is not NAME=VALUE", given));
   const std::string name(given.substr(0, equals));
   const CLI::Option* const option = verb.get_option_no_throw("--" + name);
-  if (option == nullptr || name == "set")
+  // A verb that allows unknown options could not load the options of models, and will report why.
+  if (name == "set" || (option == nullptr && !verb.get_allow_extras()))
     throw CLI::ValidationError(
         "--set",
         fmt::format("there is no option or setting '{}'{}; `rhizome help settings` lists them",

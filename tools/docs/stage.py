@@ -24,7 +24,7 @@ PICTURES = (".svg", ".png")
 PYTHON = {
     "graph": ("Graphs", ("_graph", "_array")),
     "stores": ("Stores", ("_ingest", "_stores")),
-    "training": ("Training and inference", ("_loader", "_native")),
+    "training": ("Training and inference", ("_loader", "_verbs")),
     "results": ("Results", ("_types",)),
     "errors": ("Errors", ("errors",)),
 }

@@ -7,6 +7,7 @@
 
 #include "gnn/options/train_fields.h"
 #include "tools/cli/gnn_library.h"
+#include "tools/cli/help.h"
 
 namespace rhizome {
 namespace {
@@ -46,23 +47,21 @@ void AddFlag(CLI::App& verb, const Owned& owned, std::size_t models, ModelSpec& 
   if (option.type == ModelOption::Type::kFlag) {
     verb.add_flag_callback(
             flag, [keep] { keep("true"); }, help)
-        ->group("Options of models");
+        ->group(kModelOptions);
     return;
   }
   const std::string type = option.type == ModelOption::Type::kChoice
                                ? fmt::format("{}", fmt::join(option.choices, "|"))
                            : option.type == ModelOption::Type::kInteger ? "N"
                                                                         : "X";
-  verb.add_option_function<std::string>(flag, keep, help)
-      ->type_name(type)
-      ->group("Options of models");
+  verb.add_option_function<std::string>(flag, keep, help)->type_name(type)->group(kModelOptions);
 }
 
 }  // namespace
 
-void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec) {
+void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec, Session& session) {
   EachModelField(flags, spec);
-  verb.preparse_callback([&verb, &spec](std::size_t) {
+  session.late_options[&verb] = [&verb, &spec] {
     const Result<const GnnEntry*> gnn = LoadGnnLibrary();
     if (!gnn) {
       // The verb will report the error. Until then, accept unknown options: reporting a model's
@@ -72,7 +71,7 @@ void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec) {
     }
     const std::vector<ModelInfo> models = (*gnn)->Models();
     for (const Owned& owned : OptionsOf(models)) AddFlag(verb, owned, models.size(), spec);
-  });
+  };
 }
 
 }  // namespace rhizome

@@ -5,9 +5,9 @@
 
 namespace rhizome {
 
-/// Adds the flags of a model. When the verb is parsed, also adds a flag for each option of each
-/// model that librhizome_gnn provides (GnnEntry::Models), which requires loading that library.
-/// `spec` must outlive `verb`.
-void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec);
+/// Adds the flags of a model. When the verb is parsed or described (Session::late_options), also
+/// adds a flag for each option of each model that librhizome_gnn provides (GnnEntry::Models), which
+/// requires loading that library. `spec` must outlive `verb`.
+void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec, Session& session);
 
 }  // namespace rhizome

@@ -6,6 +6,7 @@
 
 #include "tools/cli/completion.h"
 #include "tools/cli/help.h"
+#include "tools/cli/help_json.h"
 #include "tools/cli/mpi_library.h"
 #include "tools/cli/program.h"
 #include "tools/cli/settings.h"
@@ -19,36 +20,48 @@ struct HelpFlags {
   std::vector<std::string> topic;
   bool all = false;
   bool man = false;
+  bool json = false;
 };
 
-/// Prints the help of the verb that `topic` names, the list of verbs, or the list of settings.
-void PrintHelp(const CLI::App& root, const HelpFlags& flags) {
-  if (flags.topic == std::vector<std::string>{"settings"}) {
-    std::fputs(ListSettings(root).c_str(), stdout);
-    return;
-  }
+/// Returns the verb that `topic` names; `root` if it is empty. Appends the name of each to `name`.
+/// Throws: CLI::ValidationError, there is no such verb.
+const CLI::App& FindTopic(const CLI::App& root, const std::vector<std::string>& topic,
+                          std::string& name) {
   const CLI::App* about = &root;
-  std::string name = root.get_name();
-  for (const std::string& word : flags.topic) {
+  for (const std::string& word : topic) {
     about = FindVerb(*about, word);
     if (about == nullptr)
       throw CLI::ValidationError(
           "VERB", "there is no verb '" + word + "' in '" + name + "'; 'rhizome help' lists them");
     name += " " + word;
   }
-  const std::string text = flags.man ? ManPage(*about, name) : HelpOf(*about, name, flags.all);
-  std::fputs(text.c_str(), stdout);
+  return *about;
 }
 
-void AddHelpVerb(CLI::App& root) {
+/// Returns the help of the verb that the topic names, the list of verbs, or the list of settings.
+std::string HelpText(const CLI::App& root, const HelpFlags& flags, Session& session) {
+  if (flags.topic == std::vector<std::string>{"settings"} && !flags.json) return ListSettings(root);
+  std::string name = root.get_name();
+  const CLI::App& about = FindTopic(root, flags.topic, name);
+  if (flags.man) return ManPage(about, name);
+  if (!flags.json) return HelpOf(about, name, flags.all);
+  AddLateOptions(about, session);
+  return HelpJson(about, name).dump() + "\n";
+}
+
+void AddHelpVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<HelpFlags>();
   CLI::App* verb =
       root.add_subcommand("help", "Show the list of verbs, the help of a verb, or the settings");
   verb->add_option("VERB", flags->topic, "Verb to describe, such as plan train; or settings");
   verb->add_flag("--all", flags->all, "Show all options");
-  verb->add_flag("--man", flags->man, "Print a manual page (roff): rhizome help --man | man -l -");
+  CLI::Option* const man = verb->add_flag(
+      "--man", flags->man, "Print a manual page (roff): rhizome help --man | man -l -");
+  verb->add_flag("--json", flags->json, "Print a verb's options with types and defaults, as JSON")
+      ->excludes(man);
   verb->footer("Example: rhizome help ingest");
-  verb->callback([flags, &root] { PrintHelp(root, *flags); });
+  verb->callback(
+      [flags, &root, &session] { std::fputs(HelpText(root, *flags, session).c_str(), stdout); });
 }
 
 void AddCompletionVerb(CLI::App& root) {
@@ -94,7 +107,7 @@ void AddVerbs(CLI::App& root, Session& session) {
       ->footer(
           "Example: rhizome bench pool --help\n"
           "`rhizome bench --help` lists the benchmarks; they are in the program rhizome-bench.");
-  AddHelpVerb(root);
+  AddHelpVerb(root, session);
   AddCompletionVerb(root);
 }
 

@@ -80,14 +80,14 @@ void AddDescriptionFlags(CLI::App& verb, TrainFlags& flags) {
 
 }  // namespace
 
-void AddTrainFlags(CLI::App& verb, TrainFlags& flags) {
+void AddTrainFlags(CLI::App& verb, TrainFlags& flags, Session& session) {
   flags.verb = &verb;
   flags.table = std::make_unique<OptionFlags>(verb);
   OptionFlags& table = *flags.table;
   TrainOptions& options = flags.options;
   verb.add_option("STORE", flags.store, "The store's folder")->required();
   AddDataFlags(table, verb, options.data);
-  AddModelFlags(table, verb, options.model);
+  AddModelFlags(table, verb, options.model, session);
   EachMinibatchField(table, flags.minibatch);
   EachLearningField(table, options.learning);
   EachResourceField(table, options.resources);

@@ -32,7 +32,7 @@ struct TrainFlags {
 };
 
 /// Adds the flags. `flags` must outlive the verb.
-void AddTrainFlags(CLI::App& verb, TrainFlags& flags);
+void AddTrainFlags(CLI::App& verb, TrainFlags& flags, Session& session);
 
 /// Rejects flags that require a training over ranks. Errors: kInvalidArgument, naming the flag.
 Status CheckAlone(const TrainFlags& flags);

@@ -139,6 +139,7 @@ void AddImportVerb(CLI::App& root, Session& session) {
                    "Data set: wordnet (Debian's package wordnet-base); or its format: ogb (folder "
                    "with raw/ and split/), graphbolt (folder with metadata.yaml)")
       ->required()
+      ->type_name("wordnet|ogb|graphbolt")
       ->check([](const std::string& name) {
         return name == "wordnet" || name == "ogb" || name == "graphbolt"
                    ? ""

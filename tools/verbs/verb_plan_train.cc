@@ -102,7 +102,7 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
               "seconds of an epoch whose rows would be spread over ranks",
               "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
               RunPlanTrain);
-  AddTrainFlags(*verb, flags->train);
+  AddTrainFlags(*verb, flags->train, session);
   verb->add_option("--ranks", flags->ranks,
                    "Plan minibatches over so many ranks, each with some homes and their rows: what "
                    "each would fetch from its disk and from others")

@@ -382,7 +382,7 @@ void AddTrainVerb(CLI::App& root, Session& session) {
               "rhizome train demo.rz --model sage --layers 2 --fanout 10,10 --epochs 3 "
               "--memory 512M --out demo.safetensors",
               flags, RunTrain);
-  AddTrainFlags(*verb, *flags);
+  AddTrainFlags(*verb, *flags, session);
   AddTrainRankFlags(*verb, flags->ranks);
   ArrangeOptions(*verb,
                  {"model", "layers", "fanout", "hidden", "epochs", "batch-size", "lr", "memory",

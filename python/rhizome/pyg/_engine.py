@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import _native
+from .. import _verbs
 from .._graph import Graph, open as open_store
 from .._ingest import ingest
 from .._types import AddReport, Direction, Progress
@@ -48,9 +48,9 @@ def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], gr
         file = os.path.join(folder, "model.safetensors")
         network.write(file)
         _try(network, layers, file, folder, edge_weight)
-        said = _native.infer(graph.path, at=graph.point, model_file=file, features=features, out=out, new_version=True,
-                             live=live, memory=memory, direction=direction, resume=resume, progress=progress,
-                             edge_weights="use" if edge_weight else "ignore")
+        said = _verbs.infer(graph.path, at=graph.point, model_file=file, features=features, out=out, new_version=True,
+                            live=live, memory=memory, direction=direction, resume=resume, progress=progress,
+                            edge_weights="use" if edge_weight else "ignore")
     _LOG.info("infer: %s was computed by the native engine, in %.1f s and %.0f MB", said["array"], said["seconds"],
               said["peak_memory_bytes"] / 2**20)
     return AddReport(said["array"], said["vertices"], said["vertices"], [], said["seconds"])
@@ -73,7 +73,7 @@ def _try(network: Network, layers: Sequence[Callable[..., torch.Tensor]], file: 
     store = os.path.join(folder, "tried.rz")
     weights = rng.random(edges.shape[1], dtype=np.float32)
     ingest(store, edges, vertices=_TRIED, arrays={"x": x}, edge_arrays={"weight": weights} if edge_weight else {})
-    _native.infer(store, model_file=file, features="x", out="made", memory="256M", threads=1)
+    _verbs.infer(store, model_file=file, features="x", out="made", memory="256M", threads=1)
     expected = torch.from_numpy(x)
     given = [torch.from_numpy(edges), *([torch.from_numpy(weights)] if edge_weight else [])]
     for layer in layers:

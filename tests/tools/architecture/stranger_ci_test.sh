@@ -123,7 +123,7 @@ mkdir -p copy/tools/verbs
 verbs=copy/tools/verbs
 cp "$RHIZOME_SOURCE"/tools/verbs/{main.cc,verbs.h} "$here/verb_count.cc" $verbs/
 insert $verbs/verbs.h '^}  \/\/ namespace rhizome' 'void AddCountVerb(CLI::App\& root, Session\& session);'
-insert $verbs/main.cc '  AddHelpVerb(root);' '  AddCountVerb(root, session);'
+insert $verbs/main.cc '  AddHelpVerb(root, session);' '  AddCountVerb(root, session);'
 eval "set -- $(flags tools/verbs/main.cc "$work/copy")"
 for file in $verbs/{main,verb_count}.cc; do
   g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "$(basename "$file" .cc).o"

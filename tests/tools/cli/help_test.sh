@@ -55,6 +55,56 @@ expect_says "note: --order is a setting now: --set order=VALUE"
 expect_exit 0 rhizome info s.rz --json
 expect_json out 'j["partitions"] == 2'
 
+# --- Help for programs: the same options as in --help-all, with the types of their values
+for verb in train infer import ingest "plan train" info; do
+  # shellcheck disable=SC2086
+  expect_exit 0 rhizome help $verb --json && cp out options.json
+  # shellcheck disable=SC2086
+  expect_exit 0 rhizome $verb --help-all && cp out all.txt
+  python3 - "$verb" <<'PY' || fail "help $verb --json"
+import json, re, sys
+described = json.load(open("options.json"))
+text = open("all.txt").read()
+shown = set(re.findall(r"(?m)^  (?:-\w,)?--([\w-]+)", text))
+shown |= set(re.findall(r"(?m)^  ([a-z][\w-]*)", text.partition("Settings, each given as --set")[2]))
+listed = [option["name"] for option in described["options"] if option["section"] != "models"]
+assert described["verb"] == "rhizome " + sys.argv[1], described["verb"]
+assert set(listed) == shown - {"help", "help-all", "json", "progress", "set"}, set(listed) ^ shown
+assert len(listed) == len(set(listed))
+for option in described["arguments"] + described["options"]:
+    assert (option["kind"] == "choice") <= bool(option["choices"]), option
+    assert option["kind"] != "choice" or option["default"] in [None, *option["choices"]], option
+PY
+done
+expect_exit 0 rhizome help train --json
+expect_json out '{o["name"]: o for o in j["options"]}["epochs"].items() >= {"kind": "integer", "list": False,
+    "choices": [], "default": "10", "required": False, "section": "usual"}.items()' \
+  '{o["name"]: o for o in j["options"]}["fanout"].items() >= {"kind": "integer", "list": True, "choices": ["all"],
+    "default": None}.items()' \
+  '{o["name"]: o for o in j["options"]}["gamma"].items() >= {"kind": "number", "section": "setting"}.items()' \
+  '{o["name"]: o for o in j["options"]}["device"].items() >= {"kind": "choice", "choices": ["cpu", "cuda"]}.items()' \
+  '[a["name"] for a in j["arguments"]] == ["STORE"] and j["verbs"] == []'
+expect_exit 0 rhizome help plan --json
+expect_json out '{"ingest", "train", "infer"} <= {v["name"] for v in j["verbs"]}'
+expect_exit 1 rhizome help settings --json
+expect_exit 1 rhizome help train --json --man
+if has_gnn; then
+  expect_exit 0 rhizome help train --json
+  expect_json out '{o["name"]: o for o in j["options"]}["heads"].items() >= {"kind": "integer", "section": "models"}.items()' \
+    '{o["name"]: o for o in j["options"]}["residual"]["kind"] == "flag"'
+  expect_exit 2 rhizome train missing.rz --model gat --set heads=2 # an option of a model, by --set, too
+  expect_exit 1 rhizome train missing.rz --model gat --set residuel=true
+  expect_says "--set: " "did you mean residual?"
+  # Without the library the verb reports that, not an unknown option.
+  mkdir alone
+  cp "$(readlink -f "$RHIZOME")" alone/rhizome
+  cp "$kill_at_library" "alone/$(readlink "$RHIZOME_BUILD/lib/librhizome_gnn.so")"
+  expect_exit 6 alone/rhizome train s.rz --model gat --set heads=2
+  expect_says "librhizome_gnn"
+  expect_exit 0 alone/rhizome help train --json
+  expect_json out 'not any(o["section"] == "models" for o in j["options"])'
+fi
+
 # --- Completion
 complete_words() { # WORD...: what bash offers for the last of the words
   bash -c 'source "$0"; COMP_WORDS=(rhizome "$@"); COMP_CWORD=$#; _rhizome; echo "${COMPREPLY[@]}"' completion.bash "$@"
