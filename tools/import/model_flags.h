@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rhizome/model_spec.h"
+#include "tools/cli/cli.h"
 #include "tools/cli/option_flags.h"
 
 namespace rhizome {
