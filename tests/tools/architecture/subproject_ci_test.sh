@@ -78,7 +78,7 @@ PY
   if grep -n fuse-ld "$build/build.ninja"; then
     fail "Rhizome chooses the linker of the project"
   fi
-  cmake --install "$build" --prefix "$build/installed" >/dev/null
+  cmake --install "$build" --prefix "$build/installed" >"$build/log" 2>&1 || fail "$(cat "$build/log")"
   [ ! -e "$build/installed" ] || fail "installing the project installs Rhizome:" "$(find "$build/installed")"
 }
 
@@ -120,5 +120,6 @@ if [ -e "$RHIZOME_BUILD/lib/librhizome_gnn.so" ]; then
   configure gnn -DRHIZOME_GNN=ON -DRHIZOME_TORCH="$(sed -n 's/^RHIZOME_TORCH:PATH=//p' "$RHIZOME_BUILD/CMakeCache.txt")"
   cp -P "$RHIZOME_BUILD"/lib/librhizome{,_gnn}.so* "$(library_folder gnn)/"
   build_program gnn gnn_consumer
-  "$work/gnn/gnn_consumer" "$work/g.rz" | grep -F 'no such array'
+  message=$("$work/gnn/gnn_consumer" "$work/g.rz" 2>&1 || true)
+  grep -qF 'no such array' <<<"$message" || fail "gnn_consumer does not say that an array is missing:" "$message"
 fi
