@@ -6,7 +6,7 @@
 # paths; CMake's unity builds use absolute ones, which defeat the compiler cache in another clone. Files with
 # their own compile options or definitions are compiled alone.
 # tests/tools/architecture/stranger_ci_test.sh replaces codec.cc.
-set(alone storage/array/codec.cc storage/store/build_id.cc gnn/entry/entry.cc tools/cli/gnn_library.cc tests/testing/golden.cc
+set(alone storage/array/codec.cc storage/store/build_id.cc gnn/entry/entry.cc tools/cli/gnn_library.cc tools/cli/engine_linkage.cc tests/testing/golden.cc
   cache/kernels/aggregate_portable.cc cache/kernels/aggregate_avx2.cc cache/kernels/aggregate_avx512.cc)
 function(rhizome_sources target size)
   if(NOT RHIZOME_BATCHES OR NOT size)

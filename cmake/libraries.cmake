@@ -5,6 +5,11 @@ foreach(module IN LISTS engine_modules)
   endif()
 endforeach()
 
+set(engine_objects)
+foreach(module IN LISTS engine_modules)
+  list(APPEND engine_objects $<TARGET_OBJECTS:${module}>)
+endforeach()
+# What the engine links; cmake/dependencies.cmake finds it, for programs that link a static librhizome, too.
 set(engine_libs RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC
   PkgConfig::XXHASH PkgConfig::ISAL TBB::tbb ZLIB::ZLIB fmt::fmt Threads::Threads)
 
@@ -56,11 +61,10 @@ function(rhizome_exports target)
   endif()
 endfunction()
 
-# librhizome: the engine, without libtorch and CUDA.
-add_library(rhizome SHARED)
-target_link_libraries(rhizome PRIVATE ${engine_modules} ${engine_libs})
-target_link_libraries(rhizome PUBLIC tl::expected)
-rhizome_exports(rhizome)
+# librhizome: the engine, without libtorch and CUDA. Shared or static, as BUILD_SHARED_LIBS says.
+add_library(rhizome ${engine_objects})
+add_library(rhizome::rhizome ALIAS rhizome)
+target_link_libraries(rhizome PRIVATE ${engine_libs} PUBLIC tl::expected)
 foreach(layer storage index cache)
   target_sources(rhizome PUBLIC FILE_SET ${layer}_headers TYPE HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR}/${layer}/api FILES ${rhizome_${layer}_headers})
@@ -68,6 +72,17 @@ endforeach()
 # The headers need C++20. Before 1.0 the ABI changes with the minor version.
 target_compile_features(rhizome PUBLIC cxx_std_20)
 set(rhizome_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-set_target_properties(rhizome PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${rhizome_soversion})
-# It runs code at the end of the process (storage/base/library_threads.cc), so it is never unloaded.
-target_link_options(rhizome PRIVATE LINKER:-z,nodelete)
+set_target_properties(rhizome PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${rhizome_soversion}
+  LINKER_LANGUAGE CXX ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+# It runs code at the end of the process (storage/base/library_threads.cc), so it is never unloaded, nor is a plugin
+# that contains it.
+set(never_unloaded LINKER:-z,nodelete)
+if(BUILD_SHARED_LIBS)
+  rhizome_exports(rhizome)
+  target_link_options(rhizome PRIVATE ${never_unloaded})
+else()
+  # Each file that links it contains an engine of its own, beside which no library may bring another.
+  set_property(SOURCE storage/store/build_id.cc tools/cli/engine_linkage.cc APPEND PROPERTY
+    COMPILE_DEFINITIONS RHIZOME_STATIC)
+  target_link_options(rhizome INTERFACE ${never_unloaded})
+endif()

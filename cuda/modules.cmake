@@ -10,7 +10,7 @@ set_source_files_properties(cuda/module_entry.cc PROPERTIES COMPILE_DEFINITIONS 
 add_library(rhizome_device_rows OBJECT EXCLUDE_FROM_ALL cuda/device_frames.cc cuda/device_pool.cc
   cuda/long_lists.cc)
 target_link_libraries(rhizome_device_rows PRIVATE rhizome_cuda)
-target_compile_options(rhizome_device_rows PRIVATE -Wall -Wextra -Werror)
+target_compile_options(rhizome_device_rows PRIVATE ${warnings})
 if(RHIZOME_SANITIZE OR RHIZOME_FUZZ)
   set(RHIZOME_CUDA OFF)
 endif()
@@ -33,5 +33,4 @@ if(RHIZOME_CUDA AND CMAKE_CUDA_COMPILER)
   rhizome_exports(rhizome_cuda_module)
   set_target_properties(rhizome_cuda_module PROPERTIES OUTPUT_NAME rhizome_cuda LINKER_LANGUAGE CXX
     BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
-  install(TARGETS rhizome_cuda_module LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

@@ -13,7 +13,7 @@ function(rhizome_fuzz name)
     ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} rhizome_engine)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/gnn/api ${models_root} ${tools_root})
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
+  target_compile_options(${target} PRIVATE ${warnings})
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   set(found ${PROJECT_BINARY_DIR}/found/${target})  # what one run of ctest found
   set(seeds ${PROJECT_BINARY_DIR}/seeds/${target})
@@ -41,7 +41,7 @@ function(rhizome_fuzz name)
 endfunction()
 
 add_library(rhizome_seeds OBJECT ${PROJECT_SOURCE_DIR}/fuzz/seeds.cc)
-target_compile_options(rhizome_seeds PRIVATE -Wall -Wextra -Werror)
+target_compile_options(rhizome_seeds PRIVATE ${warnings})
 find_package(GTest 1.12 REQUIRED)
 # gnn/models has files that need no libtorch.
 rhizome_include_root(gnn/models models_root)

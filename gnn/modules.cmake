@@ -45,6 +45,7 @@ if(RHIZOME_GNN)
   endforeach()
   list(APPEND gnn_objects $<TARGET_OBJECTS:rhizome_device_rows>)
   add_library(rhizome_gnn_shared SHARED ${gnn_objects})
+  add_library(rhizome::gnn ALIAS rhizome_gnn_shared)
   target_link_libraries(rhizome_gnn_shared PUBLIC rhizome PRIVATE rhizome_torch TBB::tbb
     Threads::Threads)
   rhizome_exports(rhizome_gnn_shared)

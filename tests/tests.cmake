@@ -21,7 +21,7 @@ if(RHIZOME_TESTS)
     target_link_libraries(${name} PRIVATE rhizome_engine RocksDB::rocksdb-shared fmt::fmt
       nlohmann_json::nlohmann_json Threads::Threads GTest::gtest GTest::gmock)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_compile_options(${name} PRIVATE -Wall -Wextra -Werror ${optimise_tests})
+    target_compile_options(${name} PRIVATE ${warnings} ${optimise_tests})
   endfunction()
   rhizome_shared_tests(rhizome_testing testing)
   # Only one object contains the path of this checkout, so that other checkouts find the rest in the compiler cache.
@@ -115,7 +115,7 @@ if(RHIZOME_TESTS)
       target_link_libraries(${target} PRIVATE GTest::gtest_main GTest::gmock GTest::gtest ${ARGN}
         rhizome_engine_begins rhizome_engine fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
       target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-      target_compile_options(${target} PRIVATE -Wall -Wextra -Werror ${optimise_tests})
+      target_compile_options(${target} PRIVATE ${warnings} ${optimise_tests})
       # Neither .ci/run nor a plain build needs these: built on request.
       if(tier STREQUAL long)
         set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -198,7 +198,7 @@ if(RHIZOME_TESTS)
     target_include_directories(rhizome_mutant_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests
       ${rhizome_storage_roots} ${rhizome_index_roots})
     target_compile_definitions(rhizome_mutant_tests PRIVATE RHIZOME_MUTANTS)
-    target_compile_options(rhizome_mutant_tests PRIVATE -Wall -Wextra -Werror)
+    target_compile_options(rhizome_mutant_tests PRIVATE ${warnings})
     gtest_discover_tests(rhizome_mutant_tests DISCOVERY_MODE PRE_TEST
       PROPERTIES LABELS ci TIMEOUT 3600)
     rhizome_counts(rhizome_mutant_tests ci)
@@ -218,32 +218,32 @@ if(RHIZOME_TESTS)
   else()
     # Preloaded by the scripts that kill the binary at a chosen call.
     add_library(rhizome_kill_at MODULE tests/tools/faults/kill_at.cc)
-    target_compile_options(rhizome_kill_at PRIVATE -Wall -Wextra -Werror)
+    target_compile_options(rhizome_kill_at PRIVATE ${warnings})
     set_target_properties(rhizome_kill_at PROPERTIES CXX_VISIBILITY_PRESET default)
     # Preloaded by the script that makes calls fail.
     add_library(rhizome_fail_at MODULE tests/tools/faults/fail_at.cc)
-    target_compile_options(rhizome_fail_at PRIVATE -Wall -Wextra -Werror)
+    target_compile_options(rhizome_fail_at PRIVATE ${warnings})
     set_target_properties(rhizome_fail_at PROPERTIES CXX_VISIBILITY_PRESET default)
     # Changes a catalogue through RocksDB's own format.
     add_executable(rhizome_mutate_catalog tests/tools/faults/mutate_catalog.cc
       tests/reliability/catalog/catalog_mutator.cc)
     target_link_libraries(rhizome_mutate_catalog PRIVATE rhizome_engine PkgConfig::XXHASH)
     target_include_directories(rhizome_mutate_catalog PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_compile_options(rhizome_mutate_catalog PRIVATE -Wall -Wextra -Werror)
+    target_compile_options(rhizome_mutate_catalog PRIVATE ${warnings})
     # A rank of a job that exchanges messages with all others until one is lost.
     if(TARGET rhizome_mpi_module)
       add_executable(rhizome_rank_chat tests/tools/faults/rank_chat.cc)
       target_link_libraries(rhizome_rank_chat PRIVATE rhizome_tools_cli rhizome)
-      target_compile_options(rhizome_rank_chat PRIVATE -Wall -Wextra -Werror)
+      target_compile_options(rhizome_rank_chat PRIVATE ${warnings})
       set_target_properties(rhizome_rank_chat PROPERTIES BUILD_RPATH "${PROJECT_BINARY_DIR}/lib")
       add_dependencies(rhizome_rank_chat rhizome_mpi_module)
     endif()
     # Adds latency to the links between network namespaces.
     add_executable(rhizome_slow_link tests/tools/faults/slow_link.cc)
-    target_compile_options(rhizome_slow_link PRIVATE -Wall -Wextra -Werror)
+    target_compile_options(rhizome_slow_link PRIVATE ${warnings})
     # Runs a command where io_uring and O_DIRECT are refused.
     add_executable(rhizome_refusing tests/tools/faults/refusing.cc)
-    target_compile_options(rhizome_refusing PRIVATE -Wall -Wextra -Werror)
+    target_compile_options(rhizome_refusing PRIVATE ${warnings})
   endif()
   foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)

@@ -24,13 +24,20 @@
 #define RHIZOME_BUILD_SANITIZED ""
 #endif
 
+// A library that is loaded at run time would bring a second engine beside this one.
+#ifdef RHIZOME_STATIC
+#define RHIZOME_BUILD_LINKAGE ", static"
+#else
+#define RHIZOME_BUILD_LINKAGE ""
+#endif
+
 namespace rhizome {
 inline namespace internal {
 
 inline constexpr const char* kThisBuild =
     RHIZOME_VERSION ", " RHIZOME_BUILD_COMPILER
                     ", C++ " RHIZOME_TEXT(__cplusplus) ", ABI " RHIZOME_TEXT(__GXX_ABI_VERSION)
-                        RHIZOME_BUILD_ASSERTIONS RHIZOME_BUILD_SANITIZED;
+                        RHIZOME_BUILD_ASSERTIONS RHIZOME_BUILD_SANITIZED RHIZOME_BUILD_LINKAGE;
 
 }  // namespace internal
 }  // namespace rhizome

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rhizome/build_id.h"
+#include "tools/cli/engine_linkage.h"
 
 namespace rhizome {
 namespace {
@@ -95,6 +96,7 @@ Status CheckBuild(void* handle, const std::string& path) {
 
 /// Loads the library and returns the address of its `symbol`.
 Result<void*> Find(const char* symbol) {
+  RHIZOME_RETURN_IF_ERROR(CheckSharesEngine("librhizome_gnn"));
   // The OpenMP threads of libtorch spin while they wait, and take processor time from each other on
   // busy cores: an epoch of 0.7 s took 17 s next to two busy processes. The variable is read when
   // the library is loaded.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rhizome/build_id.h"
+#include "tools/cli/engine_linkage.h"
 
 namespace rhizome {
 namespace {
@@ -97,6 +98,7 @@ std::optional<LaunchedRank> LaunchedAsRank() {
 }
 
 Result<const MpiEntry*> LoadMpi() {
+  RHIZOME_RETURN_IF_ERROR(CheckSharesEngine("librhizome_mpi"));
   std::string reasons;
   for (const std::string& path : MpiCandidates()) {
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
