@@ -15,6 +15,7 @@
 #include "storage/store/caller_path.h"
 #include "storage/store/reserve.h"
 #include "storage/store/store_files.h"
+#include "storage/store/store_impl.h"
 
 namespace rhizome {
 
@@ -63,6 +64,8 @@ const std::string& MainName(const ArraySource& source) {
 }
 
 }  // namespace
+
+ArrayChange::ArrayChange(Store& store) : store_(&store), next_(*store.impl_->Shown()) {}
 
 Result<ArrayChange> ArrayChange::Begin(Store& store) {
   return Guarded([&]() -> Result<ArrayChange> { return ArrayChange(store); });
@@ -125,7 +128,7 @@ Result<bool> ArrayChange::IsFresh(std::string_view stored) const {
   const auto used = [&](const FileEntry& file) {
     return file.path.starts_with(ArrayFolder(stored) + "/");
   };
-  const auto now = store_->Shown();
+  const auto now = store_->impl_->Shown();
   if (std::any_of(now->files.begin(), now->files.end(), used)) return false;
   const auto info = store_->fs().Stat(store_->GenerationFolder() / ArrayFolder(stored));
   if (info) return false;
@@ -214,7 +217,7 @@ void ArrayChange::RemoveStored(std::string_view stored) {
 
 /// Renames an array of the committed manifest: its files will be linked under the new name.
 Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
-  const auto now = store_->Shown();
+  const auto now = store_->impl_->Shown();
   std::vector<ArrayEntry> arrays;
   for (const std::string& name : {from, SidecarName(from)}) {
     const ArrayEntry* entry = FindStoredArray(now->arrays, name);
@@ -475,9 +478,9 @@ Status ArrayChange::CheckBase() const {
   Manifest next;
   next.generation = next_.generation;
   next.version = next_.version + 1;
-  RHIZOME_RETURN_IF_ERROR(store_->CheckFollows(next));
-  const MutexLock lock(store_->shown_);
-  if (store_->building_ == 0) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(store_->impl_->CheckFollows(next));
+  const MutexLock lock(store_->impl_->shown_);
+  if (store_->impl_->building_ == 0) return Status::Ok();
   return Status::Busy(fmt::format("'{}' is being compacted: change its arrays when that is done",
                                   store_->path().string()));
 }
@@ -495,7 +498,7 @@ Status ArrayChange::MakeFolder(const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generation));
   for (const DirectoryEntry& entry : entries) {
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
-    if (!version || *version > store_->Shown()->version) continue;
+    if (!version || *version > store_->impl_->Shown()->version) continue;
     RHIZOME_ASSIGN_OR_RETURN(const Manifest manifest,
                              ReadManifestFile(fs, generation / entry.name, store_->id()));
     for (const FileEntry& file : manifest.files) {
@@ -535,7 +538,8 @@ Status ArrayChange::WriteFiles() {
 ///   3. Writes the group's zarr.json if there is none.
 ///   4. Commits the next version of the manifest.
 Status ArrayChange::Commit() try {
-  const MutexLock files(store_->files_);  // protects files that no manifest names yet from removal
+  const MutexLock files(
+      store_->impl_->files_);  // protects files that no manifest names yet from removal
   RHIZOME_RETURN_IF_ERROR(CheckBase());
   RHIZOME_RETURN_IF_ERROR(WriteFiles());
   if (!new_files_.empty() && next_.FindFile(kGroupPath) == nullptr) {
@@ -548,7 +552,7 @@ Status ArrayChange::Commit() try {
   std::erase_if(next_.series, [](const ArraySeries& one) { return one.last_version == 0; });
   new_files_.clear();
   ++next_.version;
-  return store_->CommitManifest(next_);
+  return store_->impl_->CommitManifest(next_);
 } catch (...) {
   return StatusOfException();
 }

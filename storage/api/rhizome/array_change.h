@@ -116,7 +116,7 @@ class ArrayChange {
     FileEntry entry;
   };
 
-  explicit ArrayChange(Store& store) : store_(&store), next_(*store.Shown()) {}
+  explicit ArrayChange(Store& store);
   Result<bool> IsFresh(std::string_view stored) const;
   Result<std::string> FreshName(const std::string& name);
   std::uint64_t NextVersion(std::string_view name);
