@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,9 +112,9 @@ class GraphService {
   ~GraphService();
 
   /// The service owns the graph and the store; they live as long as it does.
-  Graph& graph() { return *graph_; }
-  const Graph& graph() const { return *graph_; }
-  Store& store() { return *store_; }
+  Graph& graph();
+  const Graph& graph() const;
+  Store& store();
 
   /// Returns the look-up of one of ServiceOptions::arrays; the service owns it.
   /// Errors: kNotFound.
@@ -128,21 +127,16 @@ class GraphService {
   Status Warm(const LookupOptions& options = {}) const;
 
   /// Return the memory plan, and the current values of all metrics.
-  const ServiceMemoryPlan& memory() const { return plan_; }
-  MetricsSnapshot metrics() const { return metrics_->Snapshot(); }
+  const ServiceMemoryPlan& memory() const;
+  MetricsSnapshot metrics() const;
 
   /// Returns MetricsText with the label store="<path>".
   std::string MetricsAsText() const;
 
  private:
-  GraphService() = default;
-
-  ServiceMemoryPlan plan_;
-  std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Graph> graph_;
-  std::map<std::string, std::unique_ptr<RowLookup>, std::less<>> rows_;
-  std::unique_ptr<MetricsReporter> reporter_;  // declared last, so that it is destroyed first
+  class Impl;
+  explicit GraphService(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rhizome
