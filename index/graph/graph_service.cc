@@ -1,6 +1,11 @@
 // A service from one memory budget. Open computes the catalogue's share, opens the store, plans the
 // rest of the memory (PlanMemory), opens the graph and the row look-ups with their caches, warms
 // the caches if requested, and starts the metrics reporter.
+//
+// Fixed parts of the budget come first: the catalogue (its share, at least 3 MiB); read buffers (1
+// MiB a thread, or two chunks of the largest array that is decoded by chunk); the delta's share;
+// and the parts of the generation that are always in memory (order, external ids, offsets;
+// adjacency lists with kMemory).
 
 #include "rhizome/graph_service.h"
 

@@ -66,7 +66,9 @@ const std::string& MainName(const ArraySource& source) {
 
 }  // namespace
 
-/// The steps of a change in memory, and its commit.
+/// The steps of a change in memory, and its commit. Files get their new names as hard links, or are
+/// copied if the file system has no links; only zarr.json, which contains the array's name, is
+/// rewritten.
 class ArrayChange::Impl {
  public:
   explicit Impl(Store& store) : store_(&store), next_(*store.impl_->Shown()) {}

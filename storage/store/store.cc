@@ -300,6 +300,8 @@ Status Store::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::
   return StatusOfException();
 }
 
+// Compares the hash of a small file; for files above kSmallSectionFileBytes, the CRC-32C that
+// results from its verified blocks.
 Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileKind kind,
                                            std::span<const std::uint32_t> leave) const try {
   const auto manifest = impl_->Shown();

@@ -16,6 +16,15 @@
 namespace rhizome {
 
 /// The state of a Store: its locks, the catalogue, and the manifest that it shows.
+///
+/// Invariants:
+///   (1) the committed manifest is the one that the catalogue names, by path, length and hash;
+///   (2) every file that it names is complete and synced before the commit;
+///   (3) committed files are never overwritten; a file that no manifest names is the orphan of a
+///       crash, and the next opening for writing removes it;
+///   (4) a reader holds shared locks on the PIN of its generation and on its manifest, so (3) never
+///       removes files that it uses.
+///
 /// Threads: as for Store. Members are used by Store, ArrayChange, GenerationWriter and StoreCopy.
 class Store::Impl {
  public:

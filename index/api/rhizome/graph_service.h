@@ -68,11 +68,8 @@ ServiceOptions BulkLoadProfile();
 /// The profile `serve` (4 GiB, 8 threads, warmed before Open returns).
 ServiceOptions ServeProfile();
 
-/// The division of a memory budget, in bytes; the parts add up to the budget. Fixed parts come
-/// first: the catalogue (its share, at least 3 MiB); read buffers (1 MiB a thread, or two chunks of
-/// the largest array that is decoded by chunk); the delta's share; and the parts of the generation
-/// that are always in memory (order, external ids, offsets; adjacency lists with kMemory). The
-/// caches get the rest, in proportion to their full sizes, and at most those sizes.
+/// The division of a memory budget, in bytes; the parts add up to the budget. The caches get what
+/// the fixed parts leave, in proportion to their full sizes, and at most those sizes.
 struct ServiceMemoryPlan {
   TopologyPlace topology = TopologyPlace::kMemory;
   std::uint64_t catalog_cache_bytes = 0;

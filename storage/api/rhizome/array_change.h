@@ -25,10 +25,8 @@ struct ArraySource {
 /// A change of the arrays of a store. It consists of any number of steps, which become visible
 /// atomically as one new manifest version. The steps work only in memory; Commit writes.
 ///
-/// Files get their new names as hard links, or are copied if the file system has no links; only
-/// zarr.json, which contains the array's name, is rewritten. The files of dropped arrays remain on
-/// disk while a handle sees an earlier state. They are removed at the end of Run, or by a later
-/// opening for writing.
+/// The files of dropped arrays remain on disk while a handle sees an earlier state. They are
+/// removed at the end of Run, or by a later opening for writing.
 ///
 /// Errors of the steps: kNotFound, no such array, version or alias (the message lists the existing
 /// ones); kAlreadyExists; kInvalidArgument.

@@ -31,18 +31,10 @@ namespace RHIZOME_API rhizome {
 /// A store is a directory that contains one graph (docs/DESIGN.md, section 3). This class manages
 /// its files, locks, manifests and the commit point; Graph (rhizome/graph.h) reads the contents.
 ///
-/// Invariants:
-///   (1) the committed manifest is the one that the catalogue names, by path, length and hash;
-///   (2) every file that it names is complete and synced before the commit;
-///   (3) committed files are never overwritten; a file that no manifest names is the orphan of a
-///       crash, and the next opening for writing removes it;
-///   (4) a reader holds shared locks on the PIN of its generation and on its manifest, so (3) never
-///       removes files that it uses.
-///
 /// Threads: const functions, CommitDelta and CollectGarbage may be called from many threads, also
 /// concurrently with a GenerationWriter or an ArrayChange; other functions by one thread at a time.
 /// In a forked child, functions that use the catalogue or commit fail with kInvalidArgument; the
-/// child may end by exit() (process.h).
+/// child may end by exit().
 /// Ownership: the FileSystem must outlive the store and its snapshots.
 class Store {
  public:
@@ -115,10 +107,9 @@ class Store {
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out) const;
 
-  /// Removes files that the store no longer needs and no reader pins (RemoveOrphans,
-  /// store_files.h), and commits of the delta that no generation in use needs. Opening for writing
-  /// does so, too. Does not touch a generation that is being written; a concurrent commit of an
-  /// ArrayChange waits. Errors: kInvalidArgument, open for reading; kIoError.
+  /// Removes files that the store no longer needs and no reader pins, and commits of the delta that
+  /// no generation in use needs. Opening for writing does so, too. Errors: kInvalidArgument, open
+  /// for reading; kIoError.
   Status CollectGarbage();
 
   /// Sets the rule on keeping earlier generations (Manifest::keep), by a commit if the rule
@@ -171,9 +162,8 @@ class Store {
   Path GenerationFolder() const;
   static Path GenerationFolder(const Path& store, std::uint64_t generation);
 
-  /// Loads one of the generation's section files; the sections `leave` are left on disk. Compares
-  /// its length and hash with the manifest (for files above 64 KiB, the CRC-32C that results from
-  /// its verified blocks).
+  /// Loads one of the generation's section files and compares it with the manifest; the sections
+  /// `leave` are left on disk.
   /// Errors: kNotFound, the manifest names no such file; kCorruption; kIoError.
   Result<SectionFile> LoadSectionFile(std::string_view relative_path, FileKind kind,
                                       std::span<const std::uint32_t> leave = {}) const;
