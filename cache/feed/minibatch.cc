@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cache/kernels/simd.h"
+#include "rhizome/io_queue.h"
 #include "storage/base/check.h"
 
 namespace rhizome {
@@ -24,7 +25,10 @@ Result<FeatureRows> FeatureRows::Own(DataType type, std::size_t rows, std::size_
   made.type_ = type;
   made.dim_ = dim;
   made.rows_ = rows;
-  RHIZOME_ASSIGN_OR_RETURN(made.own_, AlignedBuffer::Allocate(rows * made.row_bytes()));
+  RHIZOME_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(rows * made.row_bytes()));
+  const auto memory = std::make_shared<AlignedBuffer>(std::move(buffer));
+  made.own_ = memory->bytes();
+  made.own_memory_ = memory;
   return made;
 }
 
@@ -35,7 +39,7 @@ std::span<const float> FeatureRows::floats(std::size_t i) const {
 
 std::span<float> FeatureRows::own_floats() const {
   RHIZOME_CHECK(type_ == DataType::kFloat32);
-  return {reinterpret_cast<float*>(own_.bytes().data()), rows_ * dim_};
+  return {reinterpret_cast<float*>(own_.data()), rows_ * dim_};
 }
 
 Status FeatureRows::CopyTo(std::span<float> out) const {

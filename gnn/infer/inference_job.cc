@@ -15,6 +15,7 @@
 #include "gnn/infer/samplewise_run.h"
 #include "index/delta/stale_vertices.h"
 #include "rhizome/array_change.h"
+#include "rhizome/array_versions.h"
 #include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
 

@@ -15,6 +15,11 @@
 #include "storage/base/exceptions.h"
 #include "storage/section/section_salvage.h"
 
+// From intact data, GraphDeriver derives: one direction of the order from the other, entry by
+// entry; the sorted side of the external ids from the ids; the chunks of coordinates from the order
+// and the ids; the lists of one direction of a partition, with their edge types and edge ids, from
+// the other direction; and a partition's data on boundary vertices from the other partitions.
+
 namespace rhizome {
 namespace {
 

@@ -1,6 +1,11 @@
 // A service from one memory budget. Open computes the catalogue's share, opens the store, plans the
 // rest of the memory (PlanMemory), opens the graph and the row look-ups with their caches, warms
 // the caches if requested, and starts the metrics reporter.
+//
+// Fixed parts of the budget come first: the catalogue (its share, at least 3 MiB); read buffers (1
+// MiB a thread, or two chunks of the largest array that is decoded by chunk); the delta's share;
+// and the parts of the generation that are always in memory (order, external ids, offsets;
+// adjacency lists with kMemory).
 
 #include "rhizome/graph_service.h"
 
@@ -8,6 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "index/graph/cached_rows.h"
@@ -199,48 +206,66 @@ Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& o
   return Fail(StatusOfException());
 }
 
+class GraphService::Impl {
+ public:
+  ServiceMemoryPlan plan;
+  std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Graph> graph;
+  std::map<std::string, std::unique_ptr<RowLookup>, std::less<>> rows;
+  std::unique_ptr<MetricsReporter> reporter;  // declared last, so that it is destroyed first
+};
+
+GraphService::GraphService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GraphService::~GraphService() = default;
+
+Graph& GraphService::graph() { return *impl_->graph; }
+const Graph& GraphService::graph() const { return *impl_->graph; }
+Store& GraphService::store() { return *impl_->store; }
+const ServiceMemoryPlan& GraphService::memory() const { return impl_->plan; }
+MetricsSnapshot GraphService::metrics() const { return impl_->metrics->Snapshot(); }
 
 Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const Path& path,
                                                          const ServiceOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckShares(options));
-  std::unique_ptr<GraphService> service(new GraphService);
+  std::unique_ptr<GraphService> opened(new GraphService(std::make_unique<Impl>()));
+  Impl* const service = opened->impl_.get();
   const CatalogShare catalog = CatalogShareOf(options);
-  RHIZOME_ASSIGN_OR_RETURN(service->store_, Store::Open(fs, path, options.mode,
-                                                        {.catalog_cache_bytes = catalog.cache_bytes,
-                                                         .catalog_write_bytes = catalog.write_bytes,
-                                                         .log = options.log,
-                                                         .log_level = options.log_level,
-                                                         .at = options.at,
-                                                         .metrics = service->metrics_}));
-  RHIZOME_ASSIGN_OR_RETURN(service->plan_, PlanMemory(*service->store_, options));
-  const ServiceMemoryPlan& plan = service->plan_;
+  RHIZOME_ASSIGN_OR_RETURN(service->store, Store::Open(fs, path, options.mode,
+                                                       {.catalog_cache_bytes = catalog.cache_bytes,
+                                                        .catalog_write_bytes = catalog.write_bytes,
+                                                        .log = options.log,
+                                                        .log_level = options.log_level,
+                                                        .at = options.at,
+                                                        .metrics = service->metrics}));
+  RHIZOME_ASSIGN_OR_RETURN(service->plan, PlanMemory(*service->store, options));
+  const ServiceMemoryPlan& plan = service->plan;
   RHIZOME_ASSIGN_OR_RETURN(
-      service->graph_, Graph::Open(*service->store_, {.topology = plan.topology,
-                                                      .list_cache_bytes = plan.list_cache_bytes}));
+      service->graph, Graph::Open(*service->store, {.topology = plan.topology,
+                                                    .list_cache_bytes = plan.list_cache_bytes}));
   for (const auto& [array, bytes] : plan.row_caches) {
-    RHIZOME_ASSIGN_OR_RETURN(service->rows_[array],
-                             RowLookup::Open(*service->graph_, array, {.memory_bytes = bytes}));
+    RHIZOME_ASSIGN_OR_RETURN(service->rows[array],
+                             RowLookup::Open(*service->graph, array, {.memory_bytes = bytes}));
   }
   if (options.warm) {
-    const Status warmed = service->Warm(options.warm_limits);
+    const Status warmed = opened->Warm(options.warm_limits);
     const bool cancelled =
         options.warm_limits.control != nullptr && options.warm_limits.control->cancelled();
     if (!warmed.ok() && (warmed.code() != StatusCode::kInterrupted || cancelled))
       return Fail(warmed);
   }
   if (options.metrics) {
-    service->reporter_ = std::make_unique<MetricsReporter>(service->metrics_, options.metrics,
-                                                           options.metrics_period);
-    RHIZOME_RETURN_IF_ERROR(service->reporter_->status());
+    service->reporter = std::make_unique<MetricsReporter>(service->metrics, options.metrics,
+                                                          options.metrics_period);
+    RHIZOME_RETURN_IF_ERROR(service->reporter->status());
   }
-  return service;
+  return opened;
 } catch (...) {
   return Fail(StatusOfException());
 }
 
 Result<const RowLookup*> GraphService::Rows(std::string_view array) const try {
-  if (const auto at = rows_.find(array); at != rows_.end()) return at->second.get();
+  if (const auto at = impl_->rows.find(array); at != impl_->rows.end()) return at->second.get();
   return Fail(Status::NotFound(
       fmt::format("array '{}' is not among ServiceOptions::arrays of this service", array)));
 } catch (...) {
@@ -249,14 +274,14 @@ Result<const RowLookup*> GraphService::Rows(std::string_view array) const try {
 
 Status GraphService::Warm(const LookupOptions& options) const try {
   const Stopwatch watch;
-  Status status = WarmNeighbors(*graph_, Direction::kBoth, options);
-  for (auto at = rows_.begin(); status.ok() && at != rows_.end(); ++at)
+  Status status = WarmNeighbors(*impl_->graph, Direction::kBoth, options);
+  for (auto at = impl_->rows.begin(); status.ok() && at != impl_->rows.end(); ++at)
     status = at->second->Warm(options);
   const double seconds = watch.seconds();
-  store_->logger().Log(
+  impl_->store->logger().Log(
       status.ok() || status.code() == StatusCode::kInterrupted ? LogLevel::kInfo : LogLevel::kError,
       "service", status.ok() ? "warmed up" : "the warm-up stopped",
-      {{"cache_bytes", metrics_->Snapshot().of(Gauge::kCacheBytes)},
+      {{"cache_bytes", impl_->metrics->Snapshot().of(Gauge::kCacheBytes)},
        {"seconds", seconds},
        {"status", status.ToString()}});
   return status;
@@ -265,7 +290,7 @@ Status GraphService::Warm(const LookupOptions& options) const try {
 }
 
 std::string GraphService::MetricsAsText() const {
-  const std::pair<std::string, std::string> label{"store", store_->path().string()};
+  const std::pair<std::string, std::string> label{"store", impl_->store->path().string()};
   return MetricsText(metrics(), std::span(&label, 1));
 }
 

@@ -1,3 +1,8 @@
+// If the input does not fit in memory, an external sort numbers the ids, and arrays are permuted
+// through buckets. A partitioner that sees all edges at once scans the spilled edges if
+// ExpansionBytes fit; otherwise hdrf replaces it. An edge cut of homes needs DivideRowsBytes, and
+// the array `split` is held in memory.
+
 #include "rhizome/ingest.h"
 
 #include <fmt/format.h>

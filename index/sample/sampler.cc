@@ -1,3 +1,10 @@
+// Draws neighbours over the lists of all partitions of a vertex together, which gives each
+// partition its share by the multivariate hypergeometric law (multinomial with replacement); the
+// keys of weighted draws are compared over all partitions. The delta is sampled as an additional
+// partition (DeltaView), so that every edge of the merged graph has the probability that it will
+// have after compaction. Random numbers are counter-based and keyed by seed, batch, hop, vertex id
+// and, where relevant, edge type or seed index.
+
 #include "rhizome/sampler.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <iterator>
@@ -169,27 +170,57 @@ std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels) {
   return out.Take();
 }
 
-Metrics::Metrics() : shards_(std::make_unique<Shard[]>(kShards)) {}
+// Counters are sharded: the first kShards threads share no cache line. Snapshot sums the shards.
+class Metrics::Impl {
+ public:
+  static constexpr std::size_t kShards = 16;
+  template <std::size_t n>
+  using Counts = std::array<std::atomic<std::uint64_t>, n>;
+  struct alignas(64) Shard {
+    Counts<kCounters> counters{};
+    std::array<Counts<LatencyHistogram::kBuckets>, kTimers> buckets{};
+    Counts<kTimers> nanoseconds{};
+    Counts<kStatusCodes> errors{};
+  };
+
+  // Shards are assigned to threads round-robin.
+  Shard& Own() {
+    static std::atomic<std::size_t> next{0};
+    thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
+    return shards[shard];
+  }
+
+  std::array<Shard, kShards> shards;
+  std::array<std::atomic<std::int64_t>, kGauges> gauges{};
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 Metrics::~Metrics() = default;
 
-// Shards are assigned to threads round-robin, so that the first kShards threads share none.
-std::size_t Metrics::ShardOfThread() {
-  static std::atomic<std::size_t> next{0};
-  thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
-  return shard;
+std::uint64_t Metrics::Add(Counter counter, std::uint64_t count) {
+  return impl_->Own().counters[static_cast<std::size_t>(counter)].fetch_add(
+      count, std::memory_order_relaxed);
+}
+
+void Metrics::Set(Gauge gauge, std::int64_t value) {
+  impl_->gauges[static_cast<std::size_t>(gauge)].store(value, std::memory_order_relaxed);
+}
+
+void Metrics::Change(Gauge gauge, std::int64_t by) {
+  impl_->gauges[static_cast<std::size_t>(gauge)].fetch_add(by, std::memory_order_relaxed);
 }
 
 void Metrics::Observe(Timer timer, std::chrono::nanoseconds time) {
   const auto nanoseconds = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
   const auto which = static_cast<std::size_t>(timer);
-  Shard& shard = Own();
+  Impl::Shard& shard = impl_->Own();
   shard.buckets[which][LatencyHistogram::BucketOf(nanoseconds)].fetch_add(
       1, std::memory_order_relaxed);
   shard.nanoseconds[which].fetch_add(nanoseconds, std::memory_order_relaxed);
 }
 
 void Metrics::CountError(StatusCode code) {
-  Own().errors[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
+  impl_->Own().errors[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Collects the counts. Add, Observe and CountError count in the shard of the calling thread; this
@@ -200,8 +231,7 @@ MetricsSnapshot Metrics::Snapshot() const {
   const auto add = [](auto& to, const auto& from) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i].load(std::memory_order_relaxed);
   };
-  for (std::size_t s = 0; s < kShards; ++s) {
-    const Shard& shard = shards_[s];
+  for (const Impl::Shard& shard : impl_->shards) {
     add(all.counters, shard.counters);
     add(all.errors, shard.errors);
     for (std::size_t t = 0; t < kTimers; ++t) {
@@ -209,7 +239,7 @@ MetricsSnapshot Metrics::Snapshot() const {
       all.timers[t].sum_nanoseconds += shard.nanoseconds[t].load(std::memory_order_relaxed);
     }
   }
-  add(all.gauges, gauges_);
+  add(all.gauges, impl_->gauges);
   return all;
 }
 

@@ -250,9 +250,9 @@ bool Verifier::IsForeign(const DirectoryEntry& entry, const std::string& path) {
   return true;
 }
 
-// Pins the current generation and its manifest as Store::TryPin does: a writer may commit the next
-// ones at any moment, and holds PIN for a moment while it cleans up. Missing files are reported
-// later.
+// Pins the current generation and its manifest as Store::Impl::TryPin does: a writer may commit the
+// next ones at any moment, and holds PIN for a moment while it cleans up. Missing files are
+// reported later.
 Status Verifier::PinCurrent(Catalog& catalog) {
   constexpr int kAttempts = 500;  // 5 s with pauses of 10 ms, as in Store::Refresh
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

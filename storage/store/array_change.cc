@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/file_copy.h"
@@ -15,6 +16,7 @@
 #include "storage/store/caller_path.h"
 #include "storage/store/reserve.h"
 #include "storage/store/store_files.h"
+#include "storage/store/store_impl.h"
 
 namespace rhizome {
 
@@ -64,6 +66,56 @@ const std::string& MainName(const ArraySource& source) {
 
 }  // namespace
 
+/// The steps of a change in memory, and its commit. Files get their new names as hard links, or are
+/// copied if the file system has no links; only zarr.json, which contains the array's name, is
+/// rewritten.
+class ArrayChange::Impl {
+ public:
+  explicit Impl(Store& store) : store_(&store), next_(*store.impl_->Shown()) {}
+  Result<std::string> Add(const ArraySource& source);
+  Result<std::string> AddVersion(const ArraySource& source, std::string_view name);
+  Result<std::string> Replace(std::string_view reference, const ArraySource& source);
+  Status Drop(std::string_view reference, bool all_versions);
+  Status DropLost(std::string_view stored);
+  Status Rename(std::string_view from, std::string_view to);
+  Status SetAlias(std::string_view name, std::string_view alias, std::uint64_t version);
+  Status DropAlias(std::string_view name, std::string_view alias);
+  Result<std::uint64_t> RollBack(std::string_view name, std::string_view alias);
+  Result<std::vector<std::uint64_t>> KeepNewest(std::string_view name, std::uint64_t count);
+  Status Commit();
+
+  Store* store_;
+  Manifest next_;
+  bool drops_ = false;
+
+ private:
+  /// A file of the next manifest that must be created: a link to `from`, or a file with the content
+  /// `text`.
+  struct NewFile {
+    Path from;
+    std::string text;
+    FileEntry entry;
+  };
+
+  Result<bool> IsFresh(std::string_view stored) const;
+  Result<std::string> FreshName(const std::string& name);
+  std::uint64_t NextVersion(std::string_view name);
+  ArraySeries& SeriesOf(std::string_view name);
+  Status Publish(const ArraySource& source, const std::string& stored);
+  Status PublishOne(const ArraySource& source, const ArrayEntry& entry, const std::string& stored);
+  Status MoveStored(const std::string& from, const std::string& to);
+  void RemoveStored(std::string_view stored);
+  Status DropVersion(std::string_view name, std::uint64_t version);
+  Status DropEdgeAttribute(std::string_view name);
+  Status NotFound(std::string_view reference) const;
+  Result<ArrayAlias*> FindAlias(std::string_view name, std::string_view alias);
+  Status CheckBase() const;
+  Status WriteFiles();
+  Status MakeFolder(const Path& folder);
+
+  std::vector<NewFile> new_files_;
+};
+
 Result<ArrayChange> ArrayChange::Begin(Store& store) {
   return Guarded([&]() -> Result<ArrayChange> { return ArrayChange(store); });
 }
@@ -88,7 +140,7 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
     }
     RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
     RHIZOME_RETURN_IF_ERROR(steps(change));
-    const bool drops = change.drops_;
+    const bool drops = change.impl_->drops_;
     RHIZOME_RETURN_IF_ERROR(change.Commit());
     // Remove the files of dropped arrays now if no reader uses them. Otherwise, or if this fails, a
     // later opening for writing removes them.
@@ -120,12 +172,12 @@ Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
 
 /// Returns whether a new array may be stored as `stored`. Its folder must never have been used in
 /// this generation, since readers may still have an earlier array of that name open.
-Result<bool> ArrayChange::IsFresh(std::string_view stored) const {
+Result<bool> ArrayChange::Impl::IsFresh(std::string_view stored) const {
   if (FindStoredArray(next_.arrays, stored) != nullptr) return false;
   const auto used = [&](const FileEntry& file) {
     return file.path.starts_with(ArrayFolder(stored) + "/");
   };
-  const auto now = store_->Shown();
+  const auto now = store_->impl_->Shown();
   if (std::any_of(now->files.begin(), now->files.end(), used)) return false;
   const auto info = store_->fs().Stat(store_->GenerationFolder() / ArrayFolder(stored));
   if (info) return false;
@@ -133,13 +185,13 @@ Result<bool> ArrayChange::IsFresh(std::string_view stored) const {
   return Fail(info.error());
 }
 
-Result<std::string> ArrayChange::FreshName(const std::string& name) {
+Result<std::string> ArrayChange::Impl::FreshName(const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const bool fresh, IsFresh(name));
   if (fresh) return name;
   return VersionName(name, NextVersion(name));
 }
 
-ArraySeries& ArrayChange::SeriesOf(std::string_view name) {
+ArraySeries& ArrayChange::Impl::SeriesOf(std::string_view name) {
   const auto at =
       std::lower_bound(next_.series.begin(), next_.series.end(), name,
                        [](const ArraySeries& one, std::string_view n) { return one.name < n; });
@@ -147,7 +199,7 @@ ArraySeries& ArrayChange::SeriesOf(std::string_view name) {
   return *next_.series.insert(at, ArraySeries{std::string(name), 0, {}});
 }
 
-std::uint64_t ArrayChange::NextVersion(std::string_view name) {
+std::uint64_t ArrayChange::Impl::NextVersion(std::string_view name) {
   ArraySeries& series = SeriesOf(name);
   const auto versions = VersionsOf(next_, name);
   const std::uint64_t highest = versions.empty() ? 0 : versions.back();
@@ -155,7 +207,7 @@ std::uint64_t ArrayChange::NextVersion(std::string_view name) {
   return series.last_version;
 }
 
-Status ArrayChange::NotFound(std::string_view reference) const {
+Status ArrayChange::Impl::NotFound(std::string_view reference) const {
   return Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", reference,
                                       store_->path().string(), ListArrays(next_)));
 }
@@ -163,8 +215,8 @@ Status ArrayChange::NotFound(std::string_view reference) const {
 // --- Steps ---------------------------------------------------------------------------------------
 
 /// Adds one array of the source, under the name `stored`, and its files to the next manifest.
-Status ArrayChange::PublishOne(const ArraySource& source, const ArrayEntry& entry,
-                               const std::string& stored) {
+Status ArrayChange::Impl::PublishOne(const ArraySource& source, const ArrayEntry& entry,
+                                     const std::string& stored) {
   ArrayEntry renamed = entry;
   renamed.name = stored;
   RHIZOME_RETURN_IF_ERROR(CheckStoredArray(renamed));
@@ -186,7 +238,7 @@ Status ArrayChange::PublishOne(const ArraySource& source, const ArrayEntry& entr
   return Status::Ok();
 }
 
-Status ArrayChange::Publish(const ArraySource& source, const std::string& stored) {
+Status ArrayChange::Impl::Publish(const ArraySource& source, const std::string& stored) {
   for (const ArrayEntry& entry : source.arrays) {
     RHIZOME_RETURN_IF_ERROR(
         PublishOne(source, entry, IsSidecar(entry.name) ? SidecarName(stored) : stored));
@@ -198,7 +250,7 @@ Status ArrayChange::Publish(const ArraySource& source, const std::string& stored
   return Status::Ok();
 }
 
-void ArrayChange::RemoveStored(std::string_view stored) {
+void ArrayChange::Impl::RemoveStored(std::string_view stored) {
   drops_ = true;
   const std::string sidecar = SidecarName(stored);
   std::erase_if(next_.arrays, [&](const ArrayEntry& array) {
@@ -213,8 +265,8 @@ void ArrayChange::RemoveStored(std::string_view stored) {
 }
 
 /// Renames an array of the committed manifest: its files will be linked under the new name.
-Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
-  const auto now = store_->Shown();
+Status ArrayChange::Impl::MoveStored(const std::string& from, const std::string& to) {
+  const auto now = store_->impl_->Shown();
   std::vector<ArrayEntry> arrays;
   for (const std::string& name : {from, SidecarName(from)}) {
     const ArrayEntry* entry = FindStoredArray(now->arrays, name);
@@ -226,7 +278,7 @@ Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
   return Publish({arrays, store_->GenerationFolder(), now->files}, to);
 }
 
-Result<std::string> ArrayChange::Add(const ArraySource& source) try {
+Result<std::string> ArrayChange::Impl::Add(const ArraySource& source) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   const std::string& name = MainName(source);
   if (next_.FindArray(name) != nullptr)
@@ -238,7 +290,8 @@ Result<std::string> ArrayChange::Add(const ArraySource& source) try {
   return Fail(StatusOfException());
 }
 
-Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::string_view name) try {
+Result<std::string> ArrayChange::Impl::AddVersion(const ArraySource& source,
+                                                  std::string_view name) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   if (SplitVersion(name))
     return Fail(Status::InvalidArgument(
@@ -257,8 +310,8 @@ Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::stri
   return Fail(StatusOfException());
 }
 
-Result<std::string> ArrayChange::Replace(std::string_view reference,
-                                         const ArraySource& source) try {
+Result<std::string> ArrayChange::Impl::Replace(std::string_view reference,
+                                               const ArraySource& source) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   const ArrayEntry* old = next_.FindArray(reference);
   if (old == nullptr) return Fail(NotFound(reference));
@@ -280,7 +333,7 @@ Result<std::string> ArrayChange::Replace(std::string_view reference,
   return Fail(StatusOfException());
 }
 
-Status ArrayChange::DropVersion(std::string_view name, std::uint64_t version) {
+Status ArrayChange::Impl::DropVersion(std::string_view name, std::uint64_t version) {
   ArraySeries& series = SeriesOf(name);
   series.last_version = std::max(series.last_version, VersionsOf(next_, name).back());
   for (const ArrayAlias& alias : series.aliases) {
@@ -298,7 +351,7 @@ Status ArrayChange::DropVersion(std::string_view name, std::uint64_t version) {
   return Status::Ok();
 }
 
-Status ArrayChange::DropEdgeAttribute(std::string_view name) {
+Status ArrayChange::Impl::DropEdgeAttribute(std::string_view name) {
   std::vector<std::string> parts;
   for (const ArrayEntry& array : next_.arrays) {
     if (!IsOfEdges(array)) continue;
@@ -310,7 +363,7 @@ Status ArrayChange::DropEdgeAttribute(std::string_view name) {
   return Status::Ok();
 }
 
-Status ArrayChange::Drop(std::string_view reference, bool all_versions) try {
+Status ArrayChange::Impl::Drop(std::string_view reference, bool all_versions) try {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference parsed, ParseArrayReference(reference));
   if (const ArrayEntry* exact = FindStoredArray(next_.arrays, reference)) {
     if (IsSidecar(exact->name))
@@ -345,7 +398,7 @@ Status ArrayChange::Drop(std::string_view reference, bool all_versions) try {
   return StatusOfException();
 }
 
-Status ArrayChange::DropLost(std::string_view stored) try {
+Status ArrayChange::Impl::DropLost(std::string_view stored) try {
   const ArrayEntry* array = FindStoredArray(next_.arrays, stored);
   if (array == nullptr) return Status::Ok();  // dropped with another part of its attribute
   if (IsOfEdges(*array)) return DropEdgeAttribute(stored.substr(0, stored.rfind('.')));
@@ -361,7 +414,7 @@ Status ArrayChange::DropLost(std::string_view stored) try {
   return StatusOfException();
 }
 
-Status ArrayChange::Rename(std::string_view from, std::string_view to) try {
+Status ArrayChange::Impl::Rename(std::string_view from, std::string_view to) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", from));
   if (SplitVersion(from) || IsSidecar(from))
     return Status::InvalidArgument(fmt::format("'{}': rename arrays as a whole", from));
@@ -396,7 +449,7 @@ Status ArrayChange::Rename(std::string_view from, std::string_view to) try {
   return StatusOfException();
 }
 
-Result<ArrayAlias*> ArrayChange::FindAlias(std::string_view name, std::string_view alias) {
+Result<ArrayAlias*> ArrayChange::Impl::FindAlias(std::string_view name, std::string_view alias) {
   if (next_.FindSeries(name) != nullptr) {
     for (ArrayAlias& one : SeriesOf(name).aliases)
       if (one.name == alias) return &one;
@@ -404,8 +457,8 @@ Result<ArrayAlias*> ArrayChange::FindAlias(std::string_view name, std::string_vi
   return Fail(Status::NotFound(fmt::format("there is no alias {}@{}", name, alias)));
 }
 
-Status ArrayChange::SetAlias(std::string_view name, std::string_view alias,
-                             std::uint64_t version) try {
+Status ArrayChange::Impl::SetAlias(std::string_view name, std::string_view alias,
+                                   std::uint64_t version) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
   RHIZOME_RETURN_IF_ERROR(CheckAlias(alias));
   if (FindStoredArray(next_.arrays, VersionName(name, version)) == nullptr) {
@@ -429,7 +482,7 @@ Status ArrayChange::SetAlias(std::string_view name, std::string_view alias,
   return StatusOfException();
 }
 
-Status ArrayChange::DropAlias(std::string_view name, std::string_view alias) try {
+Status ArrayChange::Impl::DropAlias(std::string_view name, std::string_view alias) try {
   RHIZOME_RETURN_IF_ERROR(FindAlias(name, alias));
   std::erase_if(SeriesOf(name).aliases, [&](const ArrayAlias& one) { return one.name == alias; });
   return Status::Ok();
@@ -437,7 +490,8 @@ Status ArrayChange::DropAlias(std::string_view name, std::string_view alias) try
   return StatusOfException();
 }
 
-Result<std::uint64_t> ArrayChange::RollBack(std::string_view name, std::string_view alias) try {
+Result<std::uint64_t> ArrayChange::Impl::RollBack(std::string_view name,
+                                                  std::string_view alias) try {
   RHIZOME_ASSIGN_OR_RETURN(ArrayAlias* const one, FindAlias(name, alias));
   if (one->history.size() < 2)
     return Fail(Status::InvalidArgument(fmt::format(
@@ -448,8 +502,8 @@ Result<std::uint64_t> ArrayChange::RollBack(std::string_view name, std::string_v
   return Fail(StatusOfException());
 }
 
-Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name,
-                                                           std::uint64_t count) try {
+Result<std::vector<std::uint64_t>> ArrayChange::Impl::KeepNewest(std::string_view name,
+                                                                 std::uint64_t count) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
   if (count == 0) return Fail(Status::InvalidArgument("at least one version must be kept"));
   std::vector<std::uint64_t> old = VersionsOf(next_, name);
@@ -471,13 +525,13 @@ Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name
 
 /// Checks that the store has not changed since the change began, and that no generation is being
 /// written, which would undo the change.
-Status ArrayChange::CheckBase() const {
+Status ArrayChange::Impl::CheckBase() const {
   Manifest next;
   next.generation = next_.generation;
   next.version = next_.version + 1;
-  RHIZOME_RETURN_IF_ERROR(store_->CheckFollows(next));
-  const MutexLock lock(store_->shown_);
-  if (store_->building_ == 0) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(store_->impl_->CheckFollows(next));
+  const MutexLock lock(store_->impl_->shown_);
+  if (store_->impl_->building_ == 0) return Status::Ok();
   return Status::Busy(fmt::format("'{}' is being compacted: change its arrays when that is done",
                                   store_->path().string()));
 }
@@ -485,7 +539,7 @@ Status ArrayChange::CheckBase() const {
 /// Creates the folder of a new array. An existing folder can only be left over from an earlier
 /// attempt on the same handle. It is removed, but only after every manifest was checked for files
 /// in it.
-Status ArrayChange::MakeFolder(const Path& folder) {
+Status ArrayChange::Impl::MakeFolder(const Path& folder) {
   FileSystem& fs = store_->fs();
   const auto info = fs.Stat(folder);
   if (!info && info.error().code() != StatusCode::kNotFound) return info.error();
@@ -495,7 +549,7 @@ Status ArrayChange::MakeFolder(const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generation));
   for (const DirectoryEntry& entry : entries) {
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
-    if (!version || *version > store_->Shown()->version) continue;
+    if (!version || *version > store_->impl_->Shown()->version) continue;
     RHIZOME_ASSIGN_OR_RETURN(const Manifest manifest,
                              ReadManifestFile(fs, generation / entry.name, store_->id()));
     for (const FileEntry& file : manifest.files) {
@@ -509,7 +563,7 @@ Status ArrayChange::MakeFolder(const Path& folder) {
   return CreateDirectories(fs, folder);
 }
 
-Status ArrayChange::WriteFiles() {
+Status ArrayChange::Impl::WriteFiles() {
   FileSystem& fs = store_->fs();
   const Path generation = store_->GenerationFolder();
   std::set<Path> folders;
@@ -534,8 +588,9 @@ Status ArrayChange::WriteFiles() {
 ///   2. Links or writes the new files, and syncs their folders (WriteFiles).
 ///   3. Writes the group's zarr.json if there is none.
 ///   4. Commits the next version of the manifest.
-Status ArrayChange::Commit() try {
-  const MutexLock files(store_->files_);  // protects files that no manifest names yet from removal
+Status ArrayChange::Impl::Commit() try {
+  const MutexLock files(
+      store_->impl_->files_);  // protects files that no manifest names yet from removal
   RHIZOME_RETURN_IF_ERROR(CheckBase());
   RHIZOME_RETURN_IF_ERROR(WriteFiles());
   if (!new_files_.empty() && next_.FindFile(kGroupPath) == nullptr) {
@@ -548,9 +603,48 @@ Status ArrayChange::Commit() try {
   std::erase_if(next_.series, [](const ArraySeries& one) { return one.last_version == 0; });
   new_files_.clear();
   ++next_.version;
-  return store_->CommitManifest(next_);
+  return store_->impl_->CommitManifest(next_);
 } catch (...) {
   return StatusOfException();
 }
+
+// --- The public class
+// --------------------------------------------------------------------------------
+
+ArrayChange::ArrayChange(Store& store) : impl_(std::make_unique<Impl>(store)) {}
+ArrayChange::ArrayChange(ArrayChange&&) noexcept = default;
+ArrayChange& ArrayChange::operator=(ArrayChange&&) noexcept = default;
+ArrayChange::~ArrayChange() = default;
+const Manifest& ArrayChange::manifest() const { return impl_->next_; }
+Store& ArrayChange::store() const { return *impl_->store_; }
+
+Result<std::string> ArrayChange::Add(const ArraySource& source) { return impl_->Add(source); }
+Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::string_view name) {
+  return impl_->AddVersion(source, name);
+}
+Result<std::string> ArrayChange::Replace(std::string_view reference, const ArraySource& source) {
+  return impl_->Replace(reference, source);
+}
+Status ArrayChange::Drop(std::string_view reference, bool all_versions) {
+  return impl_->Drop(reference, all_versions);
+}
+Status ArrayChange::DropLost(std::string_view stored) { return impl_->DropLost(stored); }
+Status ArrayChange::Rename(std::string_view from, std::string_view to) {
+  return impl_->Rename(from, to);
+}
+Status ArrayChange::SetAlias(std::string_view name, std::string_view alias, std::uint64_t version) {
+  return impl_->SetAlias(name, alias, version);
+}
+Status ArrayChange::DropAlias(std::string_view name, std::string_view alias) {
+  return impl_->DropAlias(name, alias);
+}
+Result<std::uint64_t> ArrayChange::RollBack(std::string_view name, std::string_view alias) {
+  return impl_->RollBack(name, alias);
+}
+Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name,
+                                                           std::uint64_t count) {
+  return impl_->KeepNewest(name, count);
+}
+Status ArrayChange::Commit() { return impl_->Commit(); }
 
 }  // namespace rhizome

@@ -11,9 +11,8 @@
 #include "storage/array/array_rules.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
-#include "storage/catalog/catalog.h"
-#include "storage/store/store_copy.h"
 #include "storage/store/store_files.h"
+#include "storage/store/store_impl.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -41,26 +40,26 @@ Status SortUnique(Entries& entries, Key key, std::string_view what) {
 }  // namespace
 
 Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) try {
-  const MutexLock files(store.files_);  // waits until no orphans are being removed
+  const MutexLock files(store.impl_->files_);  // waits until no orphans are being removed
   {
-    const MutexLock lock(store.commits_);
-    RHIZOME_RETURN_IF_ERROR(store.CheckWritable());
+    const MutexLock lock(store.impl_->commits_);
+    RHIZOME_RETURN_IF_ERROR(store.impl_->CheckWritable());
   }
-  const std::uint64_t generation = store.Shown()->generation + 1;
+  const std::uint64_t generation = store.impl_->Shown()->generation + 1;
   std::unique_ptr<GenerationWriter> writer;
   {
-    const MutexLock lock(store.shown_);
-    if (store.building_ != 0)
+    const MutexLock lock(store.impl_->shown_);
+    if (store.impl_->building_ != 0)
       return Fail(Status::Busy(fmt::format("'{}': generation {} is being written already",
-                                           store.path().string(), store.building_)));
+                                           store.path().string(), store.impl_->building_)));
     // The writer is created before the generation is marked as being written, because its
     // destructor removes the mark: a mark without a writer (if memory runs out) would remain.
     writer.reset(new GenerationWriter(store));
-    store.building_ = generation;
+    store.impl_->building_ = generation;
   }
   writer->manifest_.generation = generation;
   writer->manifest_.version = 1;
-  writer->manifest_.keep = store.Shown()->keep;
+  writer->manifest_.keep = store.impl_->Shown()->keep;
   writer->root_ = Store::GenerationFolder(store.path(), writer->manifest_.generation);
   // An earlier attempt on the same handle may have left a folder.
   RHIZOME_RETURN_IF_ERROR(RemoveTree(store.fs(), writer->root_));
@@ -70,6 +69,8 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
 } catch (...) {
   return Fail(StatusOfException());
 }
+
+GenerationWriter::~GenerationWriter() { store_.impl_->EndBuilding(); }
 
 Result<std::unique_ptr<GenerationWriter::File>> GenerationWriter::CreateFile(
     std::string_view relative_path) try {
@@ -142,33 +143,33 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
   }
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.files, path, "file"));
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
-  manifest_.series = CarrySeries(store_.Shown()->series, manifest_.arrays);
+  manifest_.series = CarrySeries(store_.impl_->Shown()->series, manifest_.arrays);
   return SyncFolders();
 }
 
 Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationInfo& info,
                                                                std::uint64_t base_sequence) try {
   RHIZOME_RETURN_IF_ERROR(Seal(info));
-  RHIZOME_RETURN_IF_ERROR(store_.PrepareManifest(manifest_));
+  RHIZOME_RETURN_IF_ERROR(store_.impl_->PrepareManifest(manifest_));
   prepared_ = true;
-  RHIZOME_ASSIGN_OR_RETURN(Store::Pins pins, store_.PinsOf(manifest_));
-  std::shared_ptr<Store> preview = store_.Copy();
+  RHIZOME_ASSIGN_OR_RETURN(Store::Impl::Pins pins, store_.impl_->PinsOf(manifest_));
+  std::unique_ptr<Store::Impl> preview = store_.impl_->Copy();
   CommitRecord record{.manifest_xxh3 = Xxh3(EncodeManifest(manifest_, store_.id())),
-                      .sequence = StoreCopy::Sequence(*preview),
+                      .sequence = preview->sequence(),
                       .base_sequence = base_sequence};
-  RHIZOME_ASSIGN_OR_RETURN(record.base_state, store_.BaseStateOf(manifest_, base_sequence));
-  const Store::Numbers numbers = store_.NumbersOf(record, manifest_);
+  RHIZOME_ASSIGN_OR_RETURN(record.base_state, store_.impl_->BaseStateOf(manifest_, base_sequence));
+  const Store::Impl::Numbers numbers = store_.impl_->NumbersOf(record, manifest_);
   preview->Show(std::make_shared<const Manifest>(manifest_), std::move(pins), numbers);
-  return std::shared_ptr<const Store>(std::move(preview));
+  return std::shared_ptr<const Store>(new Store(std::move(preview)));
 } catch (...) {
   return Fail(StatusOfException());
 }
 
 Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) try {
   if (!prepared_) RHIZOME_RETURN_IF_ERROR(Seal(info));
-  RHIZOME_RETURN_IF_ERROR(prepared_ ? store_.CommitPrepared(manifest_, base_sequence)
-                                    : store_.CommitManifest(manifest_, base_sequence));
-  store_.EndBuilding();
+  RHIZOME_RETURN_IF_ERROR(prepared_ ? store_.impl_->CommitPrepared(manifest_, base_sequence)
+                                    : store_.impl_->CommitManifest(manifest_, base_sequence));
+  store_.impl_->EndBuilding();
   return Status::Ok();
 } catch (...) {
   return StatusOfException();

@@ -26,7 +26,7 @@ class GenerationWriter {
   /// Begins the next generation. Errors: kBusy, another writer is working on this store;
   /// kInvalidArgument, open for reading; kIoError.
   static Result<std::unique_ptr<GenerationWriter>> Create(Store& store);
-  ~GenerationWriter() { store_.EndBuilding(); }
+  ~GenerationWriter();
 
   /// A file below the generation's folder that is written and hashed. Close syncs it and adds it to
   /// the manifest; it must not run concurrently with another function of the writer.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,7 +11,6 @@
 #include "rhizome/export.h"
 #include "rhizome/feature_cache.h"
 #include "rhizome/graph_types.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_report.h"
 #include "rhizome/result.h"
 #include "rhizome/types.h"
@@ -59,7 +59,7 @@ class FeatureRows {
   /// Direct access for code that reads rows by index: row i is row place()[i] of the table, or row
   /// i if place() is empty. No other row of the table may be read.
   std::span<const std::byte> table() const {
-    return own_.size_bytes() > 0 ? std::span<const std::byte>(own_.bytes()) : held_.table();
+    return own_.empty() ? held_.table() : std::span<const std::byte>(own_);
   }
   std::span<const std::uint32_t> place() const {
     return place_.empty() ? held_.slots() : std::span<const std::uint32_t>(place_);
@@ -74,7 +74,8 @@ class FeatureRows {
   std::size_t rows_ = 0;
   HeldRows held_;
   std::vector<std::uint32_t> place_;  // empty: the slots of held_
-  AlignedBuffer own_;
+  std::span<std::byte> own_;          // rows of an object created by Own
+  std::shared_ptr<void> own_memory_;
 };
 
 /// A sampled subgraph with the features of its vertices: the input of one training step. Vertices

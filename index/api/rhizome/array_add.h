@@ -54,11 +54,9 @@ struct AddArrayReport {
   double seconds = 0;
 };
 
-/// Adds an array to the store at `path`. Its rows are permuted into the store's order through spill
-/// files, so that memory is bounded regardless of the file's size. It is a job (docs/DESIGN.md,
-/// section 3): it reads the store at a snapshot, writes below scratch/, and takes the writer's lock
-/// only to publish. If another process or handle has the store open for writing, it fails before
-/// its work.
+/// Adds an array to the store at `path`. Memory is bounded regardless of the file's size. It takes
+/// the writer's lock only to publish; if another process or handle has the store open for writing,
+/// it fails before its work.
 /// Errors: kInvalidArgument, an error of ReadArrayFile or Ingest, a number of rows that does not
 /// fit the vertices (see AddArrayOptions::file) or the ids, or a repeated id; kNotFound, an unknown
 /// id; kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.

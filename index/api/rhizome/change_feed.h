@@ -48,26 +48,20 @@ struct ChangeRange {
   Hash128 after_commits{};  ///< HistoryState::commits after `after`; zeros: unknown to the caller
 };
 
-/// Reads the changes of a graph, commit by commit, in order: for followers, audits and caches that
-/// must invalidate entries. To follow a store, read all of it at a snapshot (graph_scan.h) and
-/// store its point(). Then, periodically, call Refresh, open a feed after the last commit seen, and
-/// apply it. The hash after that commit (after_commits, reached()) shows whether the store still
-/// continues it: a store that was restored from a backup and then written to has other commits with
-/// the same numbers.
+/// Reads the changes of a graph, commit by commit. To follow a store, read all of it at a snapshot
+/// (graph_scan.h) and store its point(); then, periodically, call Refresh, open a feed after the
+/// last commit seen, and apply it. The hash after that commit (after_commits, reached()) shows
+/// whether the store still continues it, or was restored from a backup and then written to.
 ///
 /// Each commit is returned as its *net effect*, in the order new types, deleted vertices, new
 /// vertices, edges, rows. Applied in this order, to external ids, it turns the graph before the
-/// commit into the graph after it. An element that a batch put and deleted again does not appear;
-/// if a batch put several rows for one vertex and array, only the last appears. The pair of an
-/// undirected store appears once, regardless of the end that was named first. Rows of an array that
-/// `infer` computed are not changes, because they follow from the other data.
+/// commit into the graph after it. The pair of an undirected store appears once. Rows of an array
+/// that `infer` computed are not changes.
 ///
-/// A compaction merges commits into the generation, after which they cannot be read one by one:
-/// Open then fails with kNotFound and names the first commit that can still be read. An open feed
-/// is not affected: it holds a snapshot (and its generation) until it is destroyed.
+/// A compaction merges commits into the generation: Open then fails with kNotFound and names the
+/// first commit that can still be read. An open feed is not affected; it holds a snapshot.
 ///
-/// Memory: about 1 MiB of records, or one record if it is longer, and one row. Opening reads the
-/// delta's records from their beginning.
+/// Memory: about 1 MiB of records, or one record if it is longer, and one row.
 /// Threads: one at a time; any number of feeds, concurrently with writers.
 /// Ownership: shares the snapshot.
 class ChangeFeed {

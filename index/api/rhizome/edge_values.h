@@ -28,11 +28,6 @@ Result<EdgeAttributeInfo> FindEdgeColumn(const Graph& graph, std::string_view na
 /// column]. Numbers are valid for one generation; after a compaction they denote other edges, so
 /// use one Snapshot for this function and for the sampler. An edge of the generation that was
 /// deleted later still has its values.
-///
-/// Weights and types are in memory, as are the values of edges written since the generation. Other
-/// values of attributes are read from the store's files, all values of a partition in one deep
-/// batch, with the memory that FileRows documents; in an array of layout kChunk each chunk that
-/// holds one of them is decoded once a call.
 /// Errors: kNotFound, no such column; kInvalidArgument, a number that no edge has (naming it), an
 /// edge written since the generation and deleted again, a wrong size of `out`, values from files in
 /// a forked child, or a weight or type of a partition that is not loaded; kCorruption; kIoError.

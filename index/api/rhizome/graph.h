@@ -275,6 +275,7 @@ class GraphSnapshot final : public Graph {
 
 /// Checks the properties that need the whole graph (counts, permutation, offsets, both sides of
 /// every edge, degrees, partition sets, sidecars against rows) and adds findings to `report`.
+/// Errors: as VerifyStore.
 Status VerifyGraph(FileSystem& fs, const Path& store, const JobControl& control,
                    VerifyReport& report);
 

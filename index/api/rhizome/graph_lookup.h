@@ -47,12 +47,9 @@ Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, D
 /// Errors: kInterrupted, cancelled or past the deadline; kCorruption; kIoError.
 Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options = {});
 
-/// Looks up rows of one vertex array, for services. The array is opened once. Its rows are verified
-/// when they are read, and cached in blocks of about 4 KiB within a memory budget; eviction is
-/// CLOCK. In layout kRow, the missing blocks of a call are read in deep batches of direct reads; in
-/// other layouts the chunk that holds the row is decoded. With a live graph, a call reads at the
-/// commit at which it begins; after a compaction, or when the name refers to another version, the
-/// array is opened again.
+/// Looks up rows of one vertex array, for services. Rows are verified when they are read, and
+/// cached in blocks of about 4 KiB within a memory budget. With a live graph, a call reads at the
+/// commit at which it begins, of the version that the name then refers to.
 /// Threads: Read may be called from any number at once.
 /// Ownership: `graph` must outlive it.
 class RowLookup {

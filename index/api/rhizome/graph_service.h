@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,11 +68,8 @@ ServiceOptions BulkLoadProfile();
 /// The profile `serve` (4 GiB, 8 threads, warmed before Open returns).
 ServiceOptions ServeProfile();
 
-/// The division of a memory budget, in bytes; the parts add up to the budget. Fixed parts come
-/// first: the catalogue (its share, at least 3 MiB); read buffers (1 MiB a thread, or two chunks of
-/// the largest array that is decoded by chunk); the delta's share; and the parts of the generation
-/// that are always in memory (order, external ids, offsets; adjacency lists with kMemory). The
-/// caches get the rest, in proportion to their full sizes, and at most those sizes.
+/// The division of a memory budget, in bytes; the parts add up to the budget. The caches get what
+/// the fixed parts leave, in proportion to their full sizes, and at most those sizes.
 struct ServiceMemoryPlan {
   TopologyPlace topology = TopologyPlace::kMemory;
   std::uint64_t catalog_cache_bytes = 0;
@@ -113,9 +109,9 @@ class GraphService {
   ~GraphService();
 
   /// The service owns the graph and the store; they live as long as it does.
-  Graph& graph() { return *graph_; }
-  const Graph& graph() const { return *graph_; }
-  Store& store() { return *store_; }
+  Graph& graph();
+  const Graph& graph() const;
+  Store& store();
 
   /// Returns the look-up of one of ServiceOptions::arrays; the service owns it.
   /// Errors: kNotFound.
@@ -128,21 +124,16 @@ class GraphService {
   Status Warm(const LookupOptions& options = {}) const;
 
   /// Return the memory plan, and the current values of all metrics.
-  const ServiceMemoryPlan& memory() const { return plan_; }
-  MetricsSnapshot metrics() const { return metrics_->Snapshot(); }
+  const ServiceMemoryPlan& memory() const;
+  MetricsSnapshot metrics() const;
 
   /// Returns MetricsText with the label store="<path>".
   std::string MetricsAsText() const;
 
  private:
-  GraphService() = default;
-
-  ServiceMemoryPlan plan_;
-  std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Graph> graph_;
-  std::map<std::string, std::unique_ptr<RowLookup>, std::less<>> rows_;
-  std::unique_ptr<MetricsReporter> reporter_;  // declared last, so that it is destroyed first
+  class Impl;
+  explicit GraphService(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rhizome

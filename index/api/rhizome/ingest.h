@@ -17,13 +17,11 @@ namespace RHIZOME_API rhizome {
 /// exists there.
 ///
 /// Memory: if the input fits in memory_bytes (or there is no limit), it is held in memory.
-/// Otherwise it passes through spill files below the store's scratch folder: an external sort
-/// numbers the ids, and arrays are permuted through buckets. If the edges do not fit in memory even
-/// then, each single partition must fit. A partitioner that sees all edges at once (refined,
-/// adadne, dne) scans the spilled edges if ExpansionBytes fit; otherwise hdrf replaces it.
-/// kBuildBytesPerVertex a vertex, the nodes file's ids (unless they are 0, 1, 2, ...) and its
-/// columns are always in memory. Both methods write the same bytes if they use the same
-/// partitioner.
+/// Otherwise it passes through spill files below the store's scratch folder; each single partition
+/// must then fit. About 72 bytes a vertex, the nodes file's ids (unless they are 0, 1, 2, ...) and
+/// its columns are always in memory. Both methods write the same bytes if they use the same
+/// partitioner; if memory does not suffice for one that sees all edges at once (refined, adadne,
+/// dne), hdrf replaces it.
 ///
 /// Ids: if all are canonical decimals, they are integers, otherwise strings. Integers that are
 /// exactly 0..n-1 (including those that --vertices implies, and rows of arrays without a nodes
@@ -43,9 +41,7 @@ namespace RHIZOME_API rhizome {
 /// or, without one, to integer id i. Vertices that only edges name get the values of
 /// FillMissingRows.
 ///
-/// Homes (BuildOptions::homes, IngestOptions::homes_file) are stored in the array `home`
-/// (home_array.h). An edge cut needs DivideRowsBytes of memory, and the array `split` is held in
-/// memory.
+/// Homes (BuildOptions::homes, IngestOptions::homes_file) are stored in the array `home`.
 ///
 /// Errors: kInvalidArgument, naming file, line and reason; kNotFound; kAlreadyExists; kOutOfSpace;
 /// kOutOfMemory, naming the memory that would suffice; kInterrupted.

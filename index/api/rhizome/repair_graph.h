@@ -7,14 +7,19 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Runs RepairStore (rhizome/repair.h) with knowledge of the graph's files. From intact data it
-/// derives: one direction of the order from the other, entry by entry; the sorted side of the
-/// external ids from the ids; the chunks of coordinates from the order and the ids; the lists of
-/// one direction of a partition, with their edge types and edge ids, from the other direction; and
-/// a partition's data on boundary vertices from the other partitions. A derived file must have the
-/// committed hash.
-/// Memory: the largest partition several times, and 16 bytes a vertex.
-/// Errors: as RepairStore.
+/// Repairs a damaged store as far as its own bytes allow. It changes nothing unless two
+/// verifications prove the damage and everything could be read. Damaged files are moved to a folder
+/// next to the store, `STORE.quarantine-<time>`, and never deleted. A rebuilt file must have the
+/// committed hash. These are rebuilt: any file with a single wrong byte, the current manifest,
+/// metadata and checksums of arrays, FORMAT, PIN, the catalogue, and order, ids and topology as far
+/// as their other direction or other partitions allow. If the catalogue does not reveal what was
+/// committed, the newest intact manifest becomes current, and the delta is lost. An array that lost
+/// rows is dropped, or kept with holes (RepairOptions::fill_holes). Data that cannot be repaired is
+/// listed as lost. After a crash the repair can be run again.
+/// Threads: holds the writer's lock until the last change.
+/// Memory: the largest damaged file twice, the largest partition several times, 16 bytes a vertex.
+/// Errors: kNotFound; kBusy; kUnsupported; kIoError, kPermissionDenied, kOutOfSpace, kOutOfMemory;
+/// kInterrupted.
 Result<RepairReport> RepairGraph(FileSystem& fs, const Path& store, RepairOptions options,
                                  const JobControl& control);
 

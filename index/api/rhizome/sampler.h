@@ -15,17 +15,10 @@ namespace RHIZOME_API rhizome {
 class NeighborSource;
 
 /// k-hop sampling by gather-apply over the partitions of a graph (GLISP section III-C). The
-/// distribution is exact: positions are drawn over the lists of all partitions of a vertex
-/// together, which gives each partition its share by the multivariate hypergeometric law
-/// (multinomial with replacement), and the keys of weighted draws are compared over all partitions.
-/// Any partitioning therefore yields the distribution of the whole graph. Random numbers are
-/// counter-based and keyed by (seed, batch, hop, vertex id, and, where relevant, edge type or seed
-/// index): the same seed and store yield the same subgraph with any number of threads.
-///
-/// The delta is sampled as an additional partition (DeltaView), so that every edge of the merged
-/// graph has the probability that it will have after compaction. A sampler works on a snapshot
-/// taken at its creation; later changes of a live graph do not affect it. No edge leads to a
-/// deleted vertex; as a seed it has no edges.
+/// distribution is exact: any partitioning, and changes since the generation, yield the
+/// distribution of the whole graph. The same seed and store yield the same subgraph with any number
+/// of threads. A sampler works on a snapshot taken at its creation; later changes of a live graph
+/// do not affect it. No edge leads to a deleted vertex; as a seed it has no edges.
 ///
 /// Memory: 4 bytes a vertex for each concurrent call (disjoint: 16 bytes a sampled vertex);
 /// weighted: 4.5 bytes an edge; temporal: 4 bytes an edge; twice that for both directions.

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
@@ -25,10 +25,8 @@ struct ArraySource {
 /// A change of the arrays of a store. It consists of any number of steps, which become visible
 /// atomically as one new manifest version. The steps work only in memory; Commit writes.
 ///
-/// Files get their new names as hard links, or are copied if the file system has no links; only
-/// zarr.json, which contains the array's name, is rewritten. The files of dropped arrays remain on
-/// disk while a handle sees an earlier state. They are removed at the end of Run, or by a later
-/// opening for writing.
+/// The files of dropped arrays remain on disk while a handle sees an earlier state. They are
+/// removed at the end of Run, or by a later opening for writing.
 ///
 /// Errors of the steps: kNotFound, no such array, version or alias (the message lists the existing
 /// ones); kAlreadyExists; kInvalidArgument.
@@ -38,6 +36,9 @@ class ArrayChange {
  public:
   /// Begins a change of `store`, which must be open for writing.
   static Result<ArrayChange> Begin(Store& store);
+  ArrayChange(ArrayChange&&) noexcept;
+  ArrayChange& operator=(ArrayChange&&) noexcept;
+  ~ArrayChange();
 
   /// Takes the writer's lock of the store at `path`, checks that `generation` is still current (0:
   /// any generation is accepted), runs `steps`, and commits the change. Jobs call it at their end,
@@ -96,10 +97,10 @@ class ArrayChange {
   Result<std::vector<std::uint64_t>> KeepNewest(std::string_view name, std::uint64_t count);
 
   /// The manifest that Commit will make current; its version number is not incremented yet.
-  const Manifest& manifest() const { return next_; }
+  const Manifest& manifest() const;
 
   /// The store to change.
-  Store& store() const { return *store_; }
+  Store& store() const;
 
   /// Commits the change durably. Errors: kInvalidArgument, the store has changed since this change
   /// began: begin again; kBusy, it is being compacted; kIoError, kOutOfSpace and others: nothing
@@ -108,35 +109,9 @@ class ArrayChange {
   Status Commit();
 
  private:
-  /// A file of the next manifest that must be created: a link to `from`, or a file with the content
-  /// `text`.
-  struct NewFile {
-    Path from;
-    std::string text;
-    FileEntry entry;
-  };
-
-  explicit ArrayChange(Store& store) : store_(&store), next_(*store.Shown()) {}
-  Result<bool> IsFresh(std::string_view stored) const;
-  Result<std::string> FreshName(const std::string& name);
-  std::uint64_t NextVersion(std::string_view name);
-  ArraySeries& SeriesOf(std::string_view name);
-  Status Publish(const ArraySource& source, const std::string& stored);
-  Status PublishOne(const ArraySource& source, const ArrayEntry& entry, const std::string& stored);
-  Status MoveStored(const std::string& from, const std::string& to);
-  void RemoveStored(std::string_view stored);
-  Status DropVersion(std::string_view name, std::uint64_t version);
-  Status DropEdgeAttribute(std::string_view name);
-  Status NotFound(std::string_view reference) const;
-  Result<ArrayAlias*> FindAlias(std::string_view name, std::string_view alias);
-  Status CheckBase() const;
-  Status WriteFiles();
-  Status MakeFolder(const Path& folder);
-
-  Store* store_;
-  Manifest next_;
-  std::vector<NewFile> new_files_;
-  bool drops_ = false;
+  explicit ArrayChange(Store& store);
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rhizome

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstddef>
@@ -118,8 +117,7 @@ using MetricsLabels = std::span<const std::pair<std::string, std::string>>;
 /// label whose name is not [a-zA-Z_][a-zA-Z0-9_]* is omitted, values may be any text.
 std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels = {});
 
-/// The metrics of a store. Counting takes no lock, and the first kShards threads share no cache
-/// line; Snapshot sums the shards. Threads: any.
+/// The metrics of a store. Counting takes no lock. Threads: any.
 class Metrics {
  public:
   Metrics();
@@ -129,36 +127,17 @@ class Metrics {
 
   /// Adds to a counter and returns the previous count of this thread's shard. Callers use the
   /// returned count to decide which calls to time.
-  std::uint64_t Add(Counter counter, std::uint64_t count = 1) {
-    return Own().counters[static_cast<std::size_t>(counter)].fetch_add(count,
-                                                                       std::memory_order_relaxed);
-  }
+  std::uint64_t Add(Counter counter, std::uint64_t count = 1);
   void Observe(Timer timer, std::chrono::nanoseconds time);
   void CountError(StatusCode code);
-  void Set(Gauge gauge, std::int64_t value) {
-    gauges_[static_cast<std::size_t>(gauge)].store(value, std::memory_order_relaxed);
-  }
-  void Change(Gauge gauge, std::int64_t by) {
-    gauges_[static_cast<std::size_t>(gauge)].fetch_add(by, std::memory_order_relaxed);
-  }
+  void Set(Gauge gauge, std::int64_t value);
+  void Change(Gauge gauge, std::int64_t by);
 
   MetricsSnapshot Snapshot() const;
 
  private:
-  static constexpr std::size_t kShards = 16;
-  template <std::size_t n>
-  using Counts = std::array<std::atomic<std::uint64_t>, n>;
-  struct alignas(64) Shard {
-    Counts<kCounters> counters{};
-    std::array<Counts<LatencyHistogram::kBuckets>, kTimers> buckets{};
-    Counts<kTimers> nanoseconds{};
-    Counts<kStatusCodes> errors{};
-  };
-  Shard& Own() { return shards_[ShardOfThread()]; }
-  static std::size_t ShardOfThread();
-
-  std::unique_ptr<Shard[]> shards_;
-  std::array<std::atomic<std::int64_t>, kGauges> gauges_{};
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Times a call and counts its error. Does nothing if `metrics` is null.

@@ -13,20 +13,15 @@
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
 #include "rhizome/store_id.h"
 #include "rhizome/store_options.h"
 
 namespace rhizome {
 inline namespace internal {
-class Catalog;
 class GenerationWriter;
 class SectionFile;
-class StoreContext;
 class StoreCopy;
 enum class FileKind : std::uint32_t;
-struct CommitRecord;
 struct DeltaCommit;
 }  // namespace internal
 }  // namespace rhizome
@@ -36,18 +31,10 @@ namespace RHIZOME_API rhizome {
 /// A store is a directory that contains one graph (docs/DESIGN.md, section 3). This class manages
 /// its files, locks, manifests and the commit point; Graph (rhizome/graph.h) reads the contents.
 ///
-/// Invariants:
-///   (1) the committed manifest is the one that the catalogue names, by path, length and hash;
-///   (2) every file that it names is complete and synced before the commit;
-///   (3) committed files are never overwritten; a file that no manifest names is the orphan of a
-///       crash, and the next opening for writing removes it;
-///   (4) a reader holds shared locks on the PIN of its generation and on its manifest, so (3) never
-///       removes files that it uses.
-///
 /// Threads: const functions, CommitDelta and CollectGarbage may be called from many threads, also
 /// concurrently with a GenerationWriter or an ArrayChange; other functions by one thread at a time.
 /// In a forked child, functions that use the catalogue or commit fail with kInvalidArgument; the
-/// child may end by exit() (process.h).
+/// child may end by exit().
 /// Ownership: the FileSystem must outlive the store and its snapshots.
 class Store {
  public:
@@ -80,17 +67,17 @@ class Store {
   /// Returns a handle that permanently sees the state that this handle sees now. All files of that
   /// state are kept for the lifetime of the snapshot, regardless of later commits. Reads no file. A
   /// snapshot of a writer's handle keeps LOCK during its lifetime.
-  std::shared_ptr<const Store> Snapshot() const RHIZOME_EXCLUDES(shown_);
+  std::shared_ptr<const Store> Snapshot() const;
 
   /// Returns a snapshot that, if this is a reader's handle, does not keep the files of arrays: once
   /// an array is dropped, its files are removed as soon as no other handle sees it. Topology and
   /// ids are kept.
-  std::shared_ptr<const Store> SnapshotOfGraph() const RHIZOME_EXCLUDES(shown_);
+  std::shared_ptr<const Store> SnapshotOfGraph() const;
 
   /// Moves a reader's handle to the latest commit. Does nothing for a writer's handle, which sees
   /// its own commits, and for a snapshot. Errors: as for Open; this handle then sees the same state
   /// as before.
-  Status Refresh() RHIZOME_EXCLUDES(shown_);
+  Status Refresh();
 
   /// Appends the commits that `make` returns to the delta, atomically; if `sync` is true, they are
   /// durable when this returns. `make` receives the sequence number of the first commit, and the
@@ -100,21 +87,19 @@ class Store {
   /// kOutOfMemory: nothing was written, and the handle remains usable.
   using MakeCommits =
       std::function<std::vector<DeltaCommit>(std::uint64_t first, const HistoryState& before)>;
-  Status CommitDelta(bool sync, const MakeCommits& make) RHIZOME_EXCLUDES(commits_);
+  Status CommitDelta(bool sync, const MakeCommits& make);
 
   /// Returns the state after the last commit of the delta that is not above `commit`. Its hash is
   /// unknown (zeros) if `commit` is below base_sequence(). Errors: kCorruption; kIoError.
-  Result<HistoryState> StateAt(std::uint64_t commit) const RHIZOME_EXCLUDES(shown_);
+  Result<HistoryState> StateAt(std::uint64_t commit) const;
 
   /// Returns StateId::files of this handle's state: a hash of the manifest that it sees and of
   /// base_sequence().
-  Hash128 HashOfFiles() const RHIZOME_EXCLUDES(shown_);
+  Hash128 HashOfFiles() const;
 
   /// The number of the last commit in the generation's files; later commits form the delta.
-  std::uint64_t base_sequence() const RHIZOME_EXCLUDES(shown_) {
-    const MutexLock lock(shown_);
-    return numbers_.base_sequence;
-  }
+  std::uint64_t base_sequence() const;
+
   /// Read the delta; see the functions of the same names of Catalog (catalog.h).
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t sequence,
@@ -122,33 +107,32 @@ class Store {
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out) const;
 
-  /// Removes files that the store no longer needs and no reader pins (RemoveOrphans,
-  /// store_files.h), and commits of the delta that no generation in use needs. Opening for writing
-  /// does so, too. Does not touch a generation that is being written; a concurrent commit of an
-  /// ArrayChange waits. Errors: kInvalidArgument, open for reading; kIoError.
-  Status CollectGarbage() RHIZOME_EXCLUDES(commits_, files_);
+  /// Removes files that the store no longer needs and no reader pins, and commits of the delta that
+  /// no generation in use needs. Opening for writing does so, too. Errors: kInvalidArgument, open
+  /// for reading; kIoError.
+  Status CollectGarbage();
 
   /// Sets the rule on keeping earlier generations (Manifest::keep), by a commit if the rule
   /// changes. The next CollectGarbage removes generations that the new rule does not keep. Errors:
   /// kInvalidArgument, open for reading; errors of a commit.
-  Status Keep(const KeepRule& rule) RHIZOME_EXCLUDES(commits_);
+  Status Keep(const KeepRule& rule);
 
   /// Removes the earlier generations that are kept only by the rule, to free space. The rule itself
   /// is not changed. Errors: as for CollectGarbage.
-  Status RemoveKept() RHIZOME_EXCLUDES(commits_);
+  Status RemoveKept();
 
   /// Claim and release the right to write the delta. Only one object may have it at a time, since a
   /// writer of the delta must know all of its content. Errors: kBusy, another object has it;
   /// kInvalidArgument, open for reading.
-  Status ClaimDelta() RHIZOME_EXCLUDES(commits_);
-  void ReleaseDelta() RHIZOME_EXCLUDES(commits_);
+  Status ClaimDelta();
+  void ReleaseDelta();
 
   /// Returns whether the state that this handle sees never changes: it is a snapshot, or was opened
   /// at a point.
-  bool fixed() const { return snapshot_; }
+  bool fixed() const;
 
   /// Returns whether this handle may write.
-  bool writable() const { return lock_ != nullptr && !snapshot_; }
+  bool writable() const;
 
   /// Adds a finished array to the current generation of the store at `path`: links its files from
   /// `source_root` (a scratch folder in the layout of ChunkArrayWriter), writes a new manifest
@@ -163,13 +147,13 @@ class Store {
   Metrics* metrics() const;
   const Logger& logger() const;
 
-  const Path& path() const { return path_; }
-  const StoreId& id() const { return id_; }
-  FileSystem& fs() const { return *fs_; }
+  const Path& path() const;
+  const StoreId& id() const;
+  FileSystem& fs() const;
 
   /// The committed manifest that this handle sees. The reference is valid for the lifetime of the
   /// handle, even after the handle moved to another manifest.
-  const Manifest& manifest() const RHIZOME_EXCLUDES(shown_);
+  const Manifest& manifest() const;
 
   /// The folder in which each job on this store creates a folder for its scratch files.
   Path scratch() const;
@@ -178,9 +162,8 @@ class Store {
   Path GenerationFolder() const;
   static Path GenerationFolder(const Path& store, std::uint64_t generation);
 
-  /// Loads one of the generation's section files; the sections `leave` are left on disk. Compares
-  /// its length and hash with the manifest (for files above 64 KiB, the CRC-32C that results from
-  /// its verified blocks).
+  /// Loads one of the generation's section files and compares it with the manifest; the sections
+  /// `leave` are left on disk.
   /// Errors: kNotFound, the manifest names no such file; kCorruption; kIoError.
   Result<SectionFile> LoadSectionFile(std::string_view relative_path, FileKind kind,
                                       std::span<const std::uint32_t> leave = {}) const;
@@ -196,102 +179,15 @@ class Store {
   friend class internal::GenerationWriter;
   friend class internal::StoreCopy;
 
-  /// The numbers and hashes of the shown commit.
-  struct Numbers {
-    std::uint64_t sequence = 0;  ///< number of the last commit
-    std::uint64_t base_sequence = 0;
-    HistoryState base_state = {};  ///< after commit base_sequence
-    Hash128 manifest_xxh3{};
-  };
-
-  /// Shared locks, which protect files from removal.
-  struct Pins {
-    std::shared_ptr<FileLock> generation;  ///< lock on the PIN of the generation
-    std::shared_ptr<FileLock> manifest;    ///< lock on the manifest: protects all its files
-  };
-
-  Store(FileSystem& fs, Path path, const StoreOptions& options);
-  explicit Store(std::shared_ptr<StoreContext> context);
+  class Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,
                                                        bool clear_scratch,
                                                        const StoreOptions& options = {});
   static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path,
                                                        const StoreOptions& options);
-  Status MakeEmpty();
-  std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(shown_);
-  Result<bool> TryPin();
-  Result<bool> TryPinAt(const StorePoint& at);
-  Result<Manifest> ManifestAt(const StorePoint& at, const CommitRecord& now) const;
-  Status CheckCommits(const StorePoint& at) const;
-  Status CheckState(const StorePoint& at, const CommitRecord& now, const Numbers& numbers) const;
-  Status NotThere(const StorePoint& at) const;
-  template <typename Try>
-  Status PinBy(Try&& try_once);
-  Result<Pins> PinsOf(const Manifest& manifest) const;
-  Status CheckWritable() const RHIZOME_REQUIRES(commits_);
-  Status DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence);
-  std::shared_ptr<const Manifest> Shown() const RHIZOME_EXCLUDES(shown_) {
-    const MutexLock lock(shown_);
-    return manifest_;
-  }
-  Numbers NumbersOf(const CommitRecord& record, const Manifest& manifest) const;
-  Result<HistoryState> BaseStateOf(const Manifest& next, std::uint64_t base_sequence) const;
-  static Hash128 HashOfFiles(const Numbers& numbers);
-  void Show(std::shared_ptr<const Manifest> manifest, Pins pins, const Numbers& numbers) noexcept
-      RHIZOME_EXCLUDES(shown_);
-  Numbers numbers() const RHIZOME_EXCLUDES(shown_) {
-    const MutexLock lock(shown_);
-    return numbers_;
-  }
-  std::uint64_t sequence() const RHIZOME_EXCLUDES(shown_) { return numbers().sequence; }
-  void ReserveView() RHIZOME_EXCLUDES(shown_);
-  Status CheckFollows(const Manifest& next) const RHIZOME_EXCLUDES(shown_);
-  void EndBuilding() RHIZOME_EXCLUDES(shown_) {
-    const MutexLock lock(shown_);
-    building_ = 0;
-  }
 
-  /// Commits a manifest. Commits of the delta up to `base_sequence` are contained in its
-  /// generation.
-  Status CommitManifest(const Manifest& manifest, std::uint64_t base_sequence)
-      RHIZOME_EXCLUDES(commits_);
-  Status CommitManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_) {
-    return CommitManifest(manifest, base_sequence());
-  }
-  Status PrepareManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_);
-  Status CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence)
-      RHIZOME_EXCLUDES(commits_);
-  Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
-  Status Break(Status status, std::string_view what) noexcept RHIZOME_REQUIRES(commits_);
-
-  std::shared_ptr<StoreContext> context_;  // first: destroyed after files and locks, which use it
-  FileSystem* fs_ = nullptr;
-  Path path_;
-  StoreId id_;
-  bool snapshot_ = false;
-  std::optional<StorePoint> opened_at_;  // upper end of the delta to read
-  std::vector<Path> made_folders_;       // folders made by Create, innermost first
-  std::shared_ptr<FileLock> lock_;       // LOCK; null unless kWrite
-  std::shared_ptr<Catalog> catalog_;
-
-  // Locked in this order.
-  Mutex files_;              // held while orphans are removed or unreferenced files are created
-  mutable Mutex commits_;    // held during a commit
-  mutable ForkMutex shown_;  // held briefly, to read or change the shown state
-
-  bool delta_claimed_ RHIZOME_GUARDED_BY(commits_) = false;
-  // The state after the last commit; nullopt before this handle's first commit.
-  std::optional<HistoryState> last_state_ RHIZOME_GUARDED_BY(commits_);
-  Status broken_ RHIZOME_GUARDED_BY(commits_);  // after a failed commit all further ones fail
-
-  Pins pins_ RHIZOME_GUARDED_BY(shown_);  // locks for manifest_
-  std::shared_ptr<const Manifest> manifest_ RHIZOME_GUARDED_BY(shown_) =
-      std::make_shared<Manifest>();
-  Numbers numbers_ RHIZOME_GUARDED_BY(shown_);
-  std::uint64_t building_ RHIZOME_GUARDED_BY(shown_) = 0;       // generation being written; 0: none
-  mutable bool handed_out_ RHIZOME_GUARDED_BY(shown_) = false;  // callers refer to manifest_
-  std::vector<std::shared_ptr<const Manifest>> earlier_ RHIZOME_GUARDED_BY(shown_);  // handed out
-                                                                                     // before
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rhizome

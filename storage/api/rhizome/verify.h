@@ -78,15 +78,9 @@ class FileTaker {
 /// checksums, every manifest, every file's length, CRC-32C and XXH3-128, and the rows of row arrays
 /// with their sidecars. It also finds missing files, and files that cannot be leftovers of a killed
 /// writer. It reads with O_DIRECT if the file system supports it, with many reads in flight, hashes
-/// on up to eight threads, and continues after damage, so that the list is complete. VerifyGraph
-/// (rhizome/graph.h) checks what only a graph can know: offsets, permutations. VerifyStore
-/// (rhizome/verify_store.h) does both and reads the bytes only once. A writer may be active
-/// concurrently; its uncommitted files are ignored. A file is damaged if it is missing or its bytes
-/// are wrong. A file that could not be read (kIoError, kPermissionDenied, kOutOfMemory and others)
-/// is listed as unread.
-/// Errors: kNotFound, no store; kInterrupted; kBusy, a writer keeps cleaning up; kUnsupported, a
-/// newer format; kIoError, kPermissionDenied, kOutOfMemory: FORMAT or the catalogue, without which
-/// nothing can be checked, could not be read.
+/// on up to eight threads, and continues after damage, so that the list is complete. VerifyStore
+/// (rhizome/verify_store.h) also checks what only a graph can know, and reads the bytes only once.
+/// Errors: as VerifyStore.
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
                                  FileTaker* taker = nullptr);
 

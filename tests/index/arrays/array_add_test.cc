@@ -11,6 +11,7 @@
 #include "index/input/npy.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/array_change.h"
+#include "rhizome/array_versions.h"
 #include "rhizome/verify.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
