@@ -427,25 +427,27 @@ def test_deleted_and_new_vertices():
 
 
 def test_rows_that_are_no_numbers():
-    """One NaN of the features: both engines say how many rows have it then, and where it came from."""
+    """NaN in the features of one vertex, or of all, which the tries of a layer then see as well: both engines report
+    how many rows have it then, and where it came from."""
     example = Example(RNG, vertices=200, edges=600)
-    feat = example.arrays["feat"].astype(np.float32)
-    feat[70, 3] = np.nan
-    with folder() as path:
-        rz.ingest(path / "g.rz", example.edges, vertices=200, arrays={"feat": feat})
-        with rz.open(path / "g.rz") as graph:
-            for engine in ("torch", "native"):
+    for first, count in ((70, 1), (0, 200)):
+        feat = example.arrays["feat"].astype(np.float32)
+        feat[first : first + count, 3] = np.nan
+        with folder() as path:
+            rz.ingest(path / "g.rz", example.edges, vertices=200, arrays={"feat": feat})
+            with rz.open(path / "g.rz") as graph:
+                for engine in ("torch", "native"):
+                    with logged() as said:
+                        rzpyg.infer(GraphSAGE(12, 8, num_layers=2), graph, features="feat", out=engine, engine=engine)
+                    bad = np.flatnonzero(~np.isfinite(graph[engine][np.arange(200)]).all(axis=1))
+                    said = [line for line in said if "NaN" in line]
+                    assert len(said) == 1, said
+                    for words in (f"{len(bad)} of 200 rows", f"of vertex {bad[0]};",
+                                  f"feat has such values for {count}", f"the first is {first}"):
+                        assert words in said[0], said[0]
                 with logged() as said:
-                    rzpyg.infer(GraphSAGE(12, 8, num_layers=2), graph, features="feat", out=engine, engine=engine)
-                bad = np.flatnonzero(~np.isfinite(graph[engine][np.arange(200)]).all(axis=1))
-                said = [line for line in said if "NaN" in line]
-                assert len(said) == 1, said
-                for words in (f"{len(bad)} of 200 rows", f"of vertex {bad[0]};", "feat has such values for 1",
-                              "the first is 70"):
-                    assert words in said[0], said[0]
-            with logged() as said:
-                rzpyg.infer([lambda x, e: torch.nan_to_num(x[:, :4])], graph, features="feat", out="good")
-            assert not any("NaN" in line for line in said), said
+                    rzpyg.infer([lambda x, e: torch.nan_to_num(x[:, :4])], graph, features="feat", out="good")
+                assert not any("NaN" in line for line in said), said
 
 
 def test_errors():

@@ -161,7 +161,7 @@ class Pass:
                 made = self._apply(layer, x, block, _HARD)
             except Exception:  # the layer may raise anything for unsupported arguments
                 continue
-            if made.shape == expected.shape and np.allclose(made, expected, rtol=1e-4, atol=1e-5):
+            if made.shape == expected.shape and np.allclose(made, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
                 return form
         return _PLAIN
 
@@ -173,7 +173,7 @@ class Pass:
             return
         further = self.graph.sampler([-1, 3], direction=self._direction)
         near, far = (self._compute(layer, rows, sampler.sample(few), len(few)) for sampler in (self._sampler, further))
-        if not np.allclose(near, far, rtol=1e-3, atol=1e-4):
+        if not np.allclose(near, far, rtol=1e-3, atol=1e-4, equal_nan=True):
             raise ValueError("a layer depends on more than the edges into its vertices, as GCNConv does on the degrees of "
                              "their neighbours: it cannot be computed block by block. Let its edges have weights that "
                              "are normalised already (normalize=False, edge_weight=True), or give a model that the "
