@@ -47,8 +47,8 @@ class FullSteps final : public TrainingSteps {
       : full_(full),
         job_(job),
         keeper_(keeper),
-        optimizer_(*job.model, options.optimizer),
-        seed_(options.seed) {}
+        optimizer_(*job.model, options.learning),
+        seed_(options.learning.seed) {}
 
   Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink, EpochReport& epoch,
                             const JobControl& control) override {

@@ -39,9 +39,9 @@ void TakeNext(std::span<const float>& numbers, double divisor, const torch::Tens
 
 Learner::Learner(Model& model, const Labels& labels, const LearnerOptions& options)
     : model_(model),
-      seed_(options.seed),
-      loss_(labels, options.class_weights, options.label_smoothing),
-      optimizer_(model, options.optimizer) {}
+      seed_(options.learning.seed),
+      loss_(labels, options.class_weights, options.learning.loss.label_smoothing),
+      optimizer_(model, options.learning) {}
 
 Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerInputs& inputs) {
   const std::uint64_t dropout_seed = DropoutSeed(minibatch);

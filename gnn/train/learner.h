@@ -38,10 +38,8 @@ struct LearnerInputs {
 };
 
 struct LearnerOptions {
-  OptimizerSettings optimizer = {};
+  const LearningOptions& learning;        ///< its seed is the seed of dropout
   std::vector<float> class_weights = {};  ///< as for TaskLoss
-  double label_smoothing = 0;
-  std::uint64_t seed = 1;  ///< seed of dropout
 };
 
 /// Trains and evaluates a model on minibatches: computes the task's loss over the seeds, then

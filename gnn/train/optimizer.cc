@@ -32,10 +32,9 @@ std::unique_ptr<torch::optim::Optimizer> MakeOptimizer(const std::vector<torch::
 
 /// Returns whether weight decay applies to a weight: a matrix, in the first layer if only that
 /// layer decays.
-bool Decays(const torch::Tensor& weight, const std::string& name,
-            const OptimizerSettings& settings) {
+bool Decays(const torch::Tensor& weight, const std::string& name, const LearningOptions& options) {
   if (weight.dim() < 2 && !RHIZOME_MUTANT("biases decay")) return false;
-  return !settings.decay_first_layer_only || RHIZOME_MUTANT("every layer decays") ||
+  return !options.optimizer.decay_first_layer_only || RHIZOME_MUTANT("every layer decays") ||
          name.starts_with("layers.0.");
 }
 
@@ -93,18 +92,18 @@ std::string StateName(const char* field, std::size_t i) {
 
 // Divides the weights into those that decay and others, and creates libtorch's optimiser of the
 // chosen kind with a parameter group for each.
-Optimizer::Optimizer(const Model& model, const OptimizerSettings& settings)
-    : parameters_(model.Parameters()), settings_(settings) {
+Optimizer::Optimizer(const Model& model, const LearningOptions& options)
+    : parameters_(model.Parameters()), options_(options) {
   const std::vector<std::string> names = model.ParameterNames();
   std::vector<torch::Tensor> decayed, others;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    (Decays(parameters_[i], names[i], settings) ? decayed : others).push_back(parameters_[i]);
+    (Decays(parameters_[i], names[i], options) ? decayed : others).push_back(parameters_[i]);
   const auto make = [&]<typename Made, typename Options>(std::type_identity<Made>,
-                                                         const Options& options) {
-    return MakeOptimizer<Made>(decayed, others, options, settings.weight_decay);
+                                                         const Options& of_kind) {
+    return MakeOptimizer<Made>(decayed, others, of_kind, options.weight_decay);
   };
-  const double rate = settings.learning_rate;
-  switch (settings.kind) {
+  const double rate = options.learning_rate;
+  switch (options.optimizer.kind) {
     case OptimizerKind::kAdam:
       optimizer_ = make(std::type_identity<torch::optim::Adam>(), torch::optim::AdamOptions(rate));
       break;
@@ -114,7 +113,7 @@ Optimizer::Optimizer(const Model& model, const OptimizerSettings& settings)
       break;
     case OptimizerKind::kSgd:
       optimizer_ = make(std::type_identity<torch::optim::SGD>(),
-                        torch::optim::SGDOptions(rate).momentum(settings.momentum));
+                        torch::optim::SGDOptions(rate).momentum(options.optimizer.momentum));
       break;
     case OptimizerKind::kAdagrad:
       optimizer_ =
@@ -136,7 +135,8 @@ void Optimizer::Step(const torch::Tensor& loss) {
 }
 
 void Optimizer::StepAlongGradients() {
-  if (settings_.clip_norm > 0) torch::nn::utils::clip_grad_norm_(parameters_, settings_.clip_norm);
+  if (options_.optimizer.clip_norm > 0)
+    torch::nn::utils::clip_grad_norm_(parameters_, options_.optimizer.clip_norm);
   optimizer_->step();
   ++steps_;
 }
@@ -144,7 +144,7 @@ void Optimizer::StepAlongGradients() {
 LearnerState Optimizer::CopyState() const {
   LearnerState copy{.steps = steps_, .tensors = {}};
   if (steps_ == 0) return copy;
-  WithStateOf(settings_.kind, [&]<typename State>(const State&) {
+  WithStateOf(options_.optimizer.kind, [&]<typename State>(const State&) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const auto found = optimizer_->state().find(parameters_[i].unsafeGetTensorImpl());
       if (found == optimizer_->state().end()) continue;  // the weight has not had a gradient yet
@@ -161,7 +161,7 @@ LearnerState Optimizer::CopyState() const {
 Status Optimizer::RestoreState(const LearnerState& state) {
   if (state.steps == 0) return Status::Ok();
   std::size_t used = 0;
-  WithStateOf(settings_.kind, [&]<typename State>(const State&) {
+  WithStateOf(options_.optimizer.kind, [&]<typename State>(const State&) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       auto restored = std::make_unique<State>();
       SetSteps(*restored, state.steps);

@@ -26,16 +26,12 @@ struct LearnerState {
   std::map<std::string, torch::Tensor> tensors;
 };
 
-struct OptimizerSettings : OptimizerChoice {
-  double learning_rate = 0.01;
-  double weight_decay = 0;  ///< as LearningOptions::weight_decay
-};
-
-/// Updates the weights of a model from their gradients.
+/// Updates the weights of a model from their gradients, by the optimiser, learning rate and weight
+/// decay of LearningOptions.
 /// Threads: one at a time. Ownership: shares the weights of `model`.
 class Optimizer {
  public:
-  Optimizer(const Model& model, const OptimizerSettings& settings);
+  Optimizer(const Model& model, const LearningOptions& options);
   ~Optimizer();
 
   /// Sets the rate of the following steps.
@@ -56,7 +52,7 @@ class Optimizer {
 
  private:
   const std::vector<torch::Tensor> parameters_;
-  const OptimizerSettings settings_;
+  const LearningOptions options_;
   std::int64_t steps_ = 0;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };

@@ -69,19 +69,9 @@ BestEpoch BestOf(const TrainProgress& progress, std::uint64_t seed) {
 
 TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& options, JobState& state,
                                   TrainReport& report) {
-  TrainingRunOptions run;
-  run.epochs = options.learning.epochs;
-  static_cast<OptimizerChoice&>(run.learner.optimizer) = options.learning.optimizer;
-  run.learner.optimizer.learning_rate = options.learning.learning_rate;
-  run.learner.optimizer.weight_decay = options.learning.weight_decay;
-  run.learner.class_weights = job.class_weights;
-  run.learner.label_smoothing = options.learning.loss.label_smoothing;
-  run.learner.seed = options.learning.seed;
-  run.schedule = options.learning.schedule;
-  run.monitor = job.monitor;
-  run.patience = options.learning.patience;
-  run.min_delta = options.learning.min_delta;
-  run.train_metrics = options.learning.train_metrics;
+  TrainingRunOptions run{
+      .learner = {.learning = options.learning, .class_weights = job.class_weights},
+      .monitor = job.monitor};
   run.features = options.data.features;
   run.checkpoint_every = options.job.checkpoint_every;
   run.checkpoint_at_end = options.learning.seeds > 1;

@@ -48,7 +48,7 @@ TrainingRun::TrainingRun(Model& model, const Labels& labels, TrainingRunOptions 
       plan_(plan),
       steps_(steps),
       valid_(labels, Split::kValid) {
-  if (options_.train_metrics) train_.emplace(labels, Split::kTrain);
+  if (learning().train_metrics) train_.emplace(labels, Split::kTrain);
 }
 
 Status TrainingRun::Resume(const Checkpoint& checkpoint) {
@@ -101,7 +101,7 @@ Status TrainingRun::Run(const JobControl& control) {
 }
 
 Improvement TrainingRun::better() const {
-  return {.larger = LargerIsBetter(options_.monitor), .min_delta = options_.min_delta};
+  return {.larger = LargerIsBetter(options_.monitor), .min_delta = learning().min_delta};
 }
 
 std::vector<std::optional<double>> TrainingRun::History() const {
@@ -117,13 +117,13 @@ bool TrainingRun::AtEnd() const {
   if (progress_.done == plan_.all()) return true;
   const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
   return progress_.done == plan_.Before(epochs) &&
-         StopsEarly(options_.patience, History(), better());
+         StopsEarly(learning().patience, History(), better());
 }
 
 /// Sets the learning rate of the epoch in progress.
 void TrainingRun::BeginEpoch() {
-  const double rate = LearningRate(options_.schedule, options_.learner.optimizer.learning_rate,
-                                   options_.epochs, History(), better());
+  const double rate = LearningRate(learning().schedule, learning().learning_rate, learning().epochs,
+                                   History(), better());
   progress_.current.learning_rate = rate;
   steps_.SetLearningRate(rate);
 }
@@ -226,7 +226,7 @@ void TrainingRun::WarnOfLoss(const EpochReport& epoch) {
   options_.warn(fmt::format(
       "the loss of epoch {} is {:.3g}, that of the first {:.3g}: a smaller learning rate than {}, "
       "or `clip_norm`, may help",
-      progress_.epochs.size() + 1, epoch.loss, first, options_.learner.optimizer.learning_rate));
+      progress_.epochs.size() + 1, epoch.loss, first, learning().learning_rate));
 }
 
 Status TrainingRun::Save() {
@@ -264,14 +264,14 @@ Status TrainingRun::Diverged() const {
   return Status::InvalidArgument(
       fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "
                   "or `clip_norm`",
-                  where, options_.features, options_.learner.optimizer.learning_rate));
+                  where, options_.features, learning().learning_rate));
 }
 
 /// Returns the progress text about the current epoch.
 std::string TrainingRun::Detail() const {
   const EpochReport& epoch = progress_.current;
   std::string text = fmt::format("loss {:.4f}, epoch {}/{}", epoch.loss,
-                                 progress_.epochs.size() + 1, options_.epochs);
+                                 progress_.epochs.size() + 1, learning().epochs);
   const auto& epochs = progress_.epochs;
   const auto last = std::find_if(epochs.rbegin(), epochs.rend(),
                                  [](const EpochReport& e) { return e.valid_metric.has_value(); });

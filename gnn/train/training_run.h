@@ -17,26 +17,21 @@ namespace rhizome {
 inline namespace internal {
 
 struct TrainingRunOptions {
-  std::uint32_t epochs = 1;
-  LearnerOptions learner = {};
-  ScheduleOptions schedule = {};
+  LearnerOptions learner;  ///< with the LearningOptions of the run
   Metric monitor = Metric::kAccuracy;
-  std::uint32_t patience = 0;  ///< as in TrainOptions
-  double min_delta = 0;
-  bool train_metrics = false;  ///< as in TrainOptions
-  std::string features;        ///< for messages
+  std::string features = {};  ///< for messages
 
   /// Number of minibatches between two checkpoints; 0: none. Otherwise a checkpoint is also written
   /// when the run is interrupted, and with `checkpoint_at_end` when it ends.
   std::uint64_t checkpoint_every = 0;
   bool checkpoint_at_end = false;
-  Path checkpoint;  ///< empty: another rank writes it
-  std::string job;  ///< description of the job for SaveCheckpoint
+  Path checkpoint = {};  ///< empty: another rank writes it
+  std::string job = {};  ///< description of the job for SaveCheckpoint
 
   /// Called when an epoch is the best so far. The model has its weights.
-  std::function<Status(const TrainProgress&)> on_best;
-  std::function<void(std::string)> warn;           ///< receives warnings of likely mistakes
-  std::function<std::string(Row)> name_of_vertex;  ///< for messages
+  std::function<Status(const TrainProgress&)> on_best = {};
+  std::function<void(std::string)> warn = {};           ///< receives warnings of likely mistakes
+  std::function<std::string(Row)> name_of_vertex = {};  ///< for messages
 
   /// Returns the name of the first vertex of the graph with NaN or infinite features, if any. Used
   /// if the steps do not know such a row (TrainingSteps::BadRow). May be empty.
@@ -70,6 +65,7 @@ class TrainingRun {
   Status Save();
 
  private:
+  const LearningOptions& learning() const { return options_.learner.learning; }
   bool AtEnd() const;
   Improvement better() const;
   std::vector<std::optional<double>> History() const;

@@ -52,7 +52,7 @@ struct OptimizerInDouble {
     }
   }
 
-  void Step(const OptimizerSettings& s, int t, double shift) {
+  void Step(const LearningOptions& s, int t, double shift) {
     std::vector<std::vector<double>> gradients;
     double c = 0.2, norm = 0;
     for (std::size_t i = 0; i < weights.size(); ++i, c += 0.3) {
@@ -62,25 +62,26 @@ struct OptimizerInDouble {
     }
     norm = std::sqrt(norm);
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      const bool decays = matrix[i] && (!s.decay_first_layer_only || of_first_layer[i]);
+      const bool decays = matrix[i] && (!s.optimizer.decay_first_layer_only || of_first_layer[i]);
       const double decay = decays ? s.weight_decay : 0;
       for (std::size_t j = 0; j < weights[i].size(); ++j) {
         double g = gradients[i][j];
-        if (s.clip_norm > 0 && norm > s.clip_norm) g *= s.clip_norm / (norm + 1e-6);
+        if (s.optimizer.clip_norm > 0 && norm > s.optimizer.clip_norm)
+          g *= s.optimizer.clip_norm / (norm + 1e-6);
         Move(s, t, decay, g, weights[i][j], first[i][j], second[i][j]);
       }
     }
   }
 
-  static void Move(const OptimizerSettings& s, int t, double decay, double g, double& w, double& m,
+  static void Move(const LearningOptions& s, int t, double decay, double g, double& w, double& m,
                    double& v) {
     const double rate = s.learning_rate;
-    if (s.kind == OptimizerKind::kAdamW) w -= rate * decay * w;
-    if (s.kind != OptimizerKind::kAdamW) g += decay * w;
-    if (s.kind == OptimizerKind::kSgd) {
-      m = t == 1 ? g : s.momentum * m + g;
+    if (s.optimizer.kind == OptimizerKind::kAdamW) w -= rate * decay * w;
+    if (s.optimizer.kind != OptimizerKind::kAdamW) g += decay * w;
+    if (s.optimizer.kind == OptimizerKind::kSgd) {
+      m = t == 1 ? g : s.optimizer.momentum * m + g;
       w -= rate * m;
-    } else if (s.kind == OptimizerKind::kAdagrad) {
+    } else if (s.optimizer.kind == OptimizerKind::kAdagrad) {
       m += g * g;
       w -= rate * g / (std::sqrt(m) + 1e-10);
     } else {
@@ -110,12 +111,12 @@ TEST(OptimizerTest, StepsAreThoseOfTheFormulas) {
         for (const double clip : {0.0, 0.5}) {
           SCOPED_TRACE(::testing::Message() << static_cast<int>(kind) << " decay " << decay
                                             << " first " << first_layer_only << " clip " << clip);
-          OptimizerSettings settings;
-          settings.kind = kind;
+          LearningOptions settings;
+          settings.optimizer.kind = kind;
           settings.learning_rate = 0.02;
           settings.weight_decay = decay;
-          settings.decay_first_layer_only = first_layer_only;
-          settings.clip_norm = clip;
+          settings.optimizer.decay_first_layer_only = first_layer_only;
+          settings.optimizer.clip_norm = clip;
           Model model = MakeSmallModel();
           {
             const torch::NoGradGuard guard;  // biases start at zero, where decay has no effect
@@ -139,8 +140,8 @@ TEST(OptimizerTest, StepsAreThoseOfTheFormulas) {
 TEST(OptimizerTest, ARestoredStateGoesOnToTheSameBits) {
   for (const OptimizerKind kind : kAllOptimizers) {
     SCOPED_TRACE(static_cast<int>(kind));
-    OptimizerSettings settings;
-    settings.kind = kind;
+    LearningOptions settings;
+    settings.optimizer.kind = kind;
     Model model = MakeSmallModel(), other = MakeSmallModel();
     Optimizer optimizer(model, settings);
     EXPECT_EQ(optimizer.CopyState().steps, 0);
@@ -157,12 +158,13 @@ TEST(OptimizerTest, ARestoredStateGoesOnToTheSameBits) {
     const auto a = model.CopyWeights(), b = other.CopyWeights();
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::equal(a[i], b[i])) << i;
     // The state of another optimiser, or for other weights, is refused.
-    settings.kind = kind == OptimizerKind::kAdagrad ? OptimizerKind::kSgd : OptimizerKind::kAdagrad;
+    settings.optimizer.kind =
+        kind == OptimizerKind::kAdagrad ? OptimizerKind::kSgd : OptimizerKind::kAdagrad;
     Optimizer another(other, settings);
     EXPECT_STATUS(another.RestoreState(state), kCorruption);
     LearnerState wrong = state;
     wrong.tensors.begin()->second = torch::zeros({17});
-    settings.kind = kind;
+    settings.optimizer.kind = kind;
     Optimizer fresh(other, settings);
     EXPECT_STATUS(fresh.RestoreState(wrong), kCorruption);
   }
