@@ -143,7 +143,7 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   report.resumed_chunks = result.resumed_chunks;
   report.kind = job.model().shape().spec.kind;
   report.list_reads = job.list_reads();
-  report.direction = job.options().sampling.direction;
+  report.direction = job.options().data.sampling.direction;
   report.edge_weights = job.edge_weights();
   if (job.device() != nullptr) report.device = job.device()->report();
   return report;
