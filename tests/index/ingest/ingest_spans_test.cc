@@ -104,13 +104,13 @@ TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
   refuse(options, "edges: edge 1: an id is empty");
   options.edges[0].spans = EdgeSpans{.src = {.integers = numbers}, .dst = {.integers = numbers}};
   options.columns = {"src", "dst", "weight"};
-  refuse(options, "columns src and dst only");
+  refuse(options, "only the columns src and dst");
   options.columns = {"src", "dst"};
   const std::vector<std::int64_t> twice = {5, 5};
   options.node_ids = IdSpan{.integers = twice};
   refuse(options, "set `nodes`");
   options.nodes = "ids";
-  refuse(options, "ids: node 1: the id '5' was there before");
+  refuse(options, "ids: node 1: the id '5' is repeated");
 }
 
 // Ingestion and updates accept ids up to the same length, so that a follower can put everything
