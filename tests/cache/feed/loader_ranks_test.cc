@@ -339,12 +339,12 @@ TEST_F(LoaderRanksTest, TimesThatAreMissingOrTooManyAreRefused) {
     temporal(o);
     o.seed_times = {1, 2, 3};
   });
-  expect(bad, "give one of them", [&](LoaderOptions& o) {
+  expect(bad, "give only one of them", [&](LoaderOptions& o) {
     temporal(o);
     o.seed_times.resize(kRankedVertices);
     o.seed_time_array = "born";
   });
-  expect(bad, "times of seeds are int64", [&](LoaderOptions& o) {
+  expect(bad, "times of seeds must be int64", [&](LoaderOptions& o) {
     temporal(o);
     o.seed_time_array = "feat";
   });
