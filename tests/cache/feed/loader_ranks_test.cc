@@ -335,7 +335,7 @@ TEST_F(LoaderRanksTest, TimesThatAreMissingOrTooManyAreRefused) {
   };
   expect(bad, "time for each seed", temporal);
   expect(bad, "no times of edges", [](LoaderOptions& o) { o.seed_time_array = "born"; });
-  expect(bad, "3 times for 400 seeds", [&](LoaderOptions& o) {
+  expect(bad, "3 times were given for 400 seeds", [&](LoaderOptions& o) {
     temporal(o);
     o.seed_times = {1, 2, 3};
   });

@@ -134,7 +134,8 @@ TEST(IngestSpansRefusedTest, IdsHaveOneLimitInIngestionAndUpdates) {
       EXPECT_EQ(report.has_value(), id == longest);
       if (report) continue;
       EXPECT_STATUS(report, kInvalidArgument);
-      EXPECT_NE(report.error().message().find("1048577 bytes; at most 1048576"), std::string::npos)
+      EXPECT_NE(report.error().message().find("1048577 bytes, but at most 1048576"),
+                std::string::npos)
           << report.error().message().substr(0, 300);
     }
   }
