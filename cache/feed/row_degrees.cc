@@ -41,7 +41,7 @@ bool IsWeight(float weight) { return weight >= 0 && std::isfinite(weight); }
 Status NotAWeight(float weight, const std::string& place) {
   return Status::InvalidArgument(
       fmt::format("{}: an edge has the weight {}; layers need weights that are finite and not "
-                  "negative; change them, or set `edge_weights=false`",
+                  "negative; change them, or use `edge_weights=false`",
                   place, weight));
 }
 

@@ -48,7 +48,7 @@ Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& 
   text += fmt::format(" ({} of {} training vertices have no {}-edge: ", Grouped(without),
                       Grouped(used.training.size()), walks_in ? "in" : "out");
   return text + (graph.info().directions == Direction::kBoth
-                     ? "set `direction=both` to follow both)"
+                     ? "use `direction=both` to follow both)"
                      : "ingest with `undirected`, or with `directions=both` for `direction=both`)");
 }
 

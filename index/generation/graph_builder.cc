@@ -188,7 +188,7 @@ Status GraphBuilder::CheckMemory() const {
   const std::uint64_t fit = left / EdgeBytes();
   std::string hint = "raise the memory limit";
   if (fit > 0)
-    hint = fmt::format("raise the memory limit, or set `partitions={}`",
+    hint = fmt::format("raise the memory limit, or use `partitions={}`",
                        info_.edges * 11 / 10 / fit + 1);
   return Status::OutOfMemory(fmt::format(
       "building a partition of {} edges takes about {} MiB of memory with {} vertices, but the "
