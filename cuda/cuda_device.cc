@@ -76,7 +76,7 @@ class CudaDevice final : public Device {
         cudaDeviceGetAttribute(&same_address, cudaDevAttrCanUseHostPointerForRegisteredMem, 0),
         "properties of the device"));
     if (same_address == 0)
-      return Status::Unsupported("the device reaches registered memory at another address");
+      return Status::Unsupported("the device maps registered memory at another address");
     const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterDefault);
     if (error == cudaSuccess) return Status::Ok();
     cudaGetLastError();

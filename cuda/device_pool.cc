@@ -194,7 +194,7 @@ Status DevicePool::Reclaim(Slot& slot) {
   slot.events.clear();
   if (*slot.flag == cuda::kNoPosition) return Status::Ok();
   return Status::InvalidArgument("device pool: number " + std::to_string(*slot.flag) +
-                                 " of a plan names a frame or a key that there is not");
+                                 " of a plan is not a frame or a key of the pool");
 }
 
 Status DevicePool::Prefill(std::span<const PrefillEntry> entries,

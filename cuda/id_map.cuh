@@ -34,7 +34,7 @@ struct FoundSlot {
 /// Returns the slot of `id`, which claims a free one if it has none; kNoSlot if the table is full.
 RZ_DEVICE FoundSlot FindSlot(const IdMapArgsOf<Mem>& args, std::int64_t id) {
   std::uint32_t slot = HashSlot(id, args.capacity);
-  const bool endless = RZ_MUTANT("id map: a full table is searched for ever");
+  const bool endless = RZ_MUTANT("id map: the search of a full table does not end");
   for (std::uint32_t tries = 0; tries < args.capacity || endless; ++tries) {
     const Mem<std::int64_t> key = KeyAt(args, slot);
     // Most ids are in the table already: this load avoids the exchange and also returns the
@@ -50,7 +50,7 @@ RZ_DEVICE FoundSlot FindSlot(const IdMapArgsOf<Mem>& args, std::int64_t id) {
       } else {
         seen.first = AtomicCas(key, kFreeKey, id);
       }
-      if (RZ_MUTANT("id map: whoever loses the exchange takes the slot")) seen.first = id;
+      if (RZ_MUTANT("id map: a thread that loses the exchange takes the slot")) seen.first = id;
     }
     if (seen.first == kFreeKey || seen.first == id) return {slot, kNoPosition};
     slot = RZ_MUTANT("id map: probing does not wrap around") ? slot + 1

@@ -139,17 +139,16 @@ Result<std::unique_ptr<InferenceLog>> InferenceLog::Read(FileSystem& fs, const P
 Status InferenceLog::ReadRecords(const std::vector<std::string>& records,
                                  const std::string& description) {
   const std::string other = fmt::format(
-      "what the earlier run left belongs to other settings, another model or another snapshot; run "
-      "without `resume` to start over (there {}, now {})",
+      "the files of the earlier run belong to other settings, another model or another snapshot; "
+      "run without `resume` to start over (then {}, now {})",
       records.front(), description);
   RHIZOME_ASSIGN_OR_RETURN(
       const bool compared,
-      CompareJobs(
-          records.front(), description,
-          {.place = "what the earlier run left",
-           .other = other,
-           .remedy =
-               "resume on the copy that it began with, or run without `resume` to start over"}));
+      CompareJobs(records.front(), description,
+                  {.place = "the state of the earlier run",
+                   .other = other,
+                   .remedy = "resume on the copy of the store that the run began with, or run "
+                             "without `resume` to start over"}));
   by_numbers_ = !compared;
   for (std::size_t i = 1; i < records.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(ReadRecord(records[i]));

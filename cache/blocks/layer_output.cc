@@ -96,7 +96,7 @@ LayerOutput::~LayerOutput() { static_cast<void>(Join()); }
 
 Status LayerOutput::Adopt(std::uint64_t chunk, const FinishedChunk& finished) {
   if (chunk >= done_.size()) {
-    return Status::Corruption("inference log: a chunk that the array does not have");
+    return Status::Corruption("inference log: a chunk is not in the array");
   }
   RHIZOME_RETURN_IF_ERROR(writer_->AdoptChunk(chunk, finished.file));
   done_[chunk] = true;

@@ -60,7 +60,7 @@ Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray
   std::vector<float> floats;
   for (std::uint64_t first = 0; first < all; first += at_once) {
     RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "looking for NaN", .done = first, .total = all, .detail = {}}));
+        control.Report({.phase = "checking for NaN", .done = first, .total = all, .detail = {}}));
     const std::uint64_t count = std::min(at_once, all - first);
     stored.resize(count * entry.row_bytes());
     const std::uint64_t in_files = first < entry.rows ? std::min(count, entry.rows - first) : 0;

@@ -277,8 +277,8 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   if (needed > options.memory_bytes) {
     if (!options.rule) return choice;
     return Fail(Status::OutOfMemory(
-        fmt::format("laying rows out by {} takes {} MiB, {} MiB are left; give more "
-                    "`memory_bytes`, or `layout=stored`",
+        fmt::format("ordering rows by {} needs {} MiB of memory, but {} MiB are left; raise "
+                    "`memory_bytes`, or use `layout=stored`",
                     RowRuleName(*options.rule), (needed >> 20) + 1, options.memory_bytes >> 20)));
   }
   Counting counting(options);

@@ -80,7 +80,7 @@ class DiskCacheFiller {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version_now, source_.Version());
     if (version_now != version) {
       return Fail(Status::Corruption(
-          fmt::format("{} has changed while it was copied; run again", source_.name())));
+          fmt::format("{} changed while it was copied; run again", source_.name())));
     }
     RHIZOME_RETURN_IF_ERROR(WriteWindows());
     cache_->stats_.fill_seconds = watch.seconds();
@@ -102,10 +102,10 @@ class DiskCacheFiller {
     if (options_.chunk_rows == 0 || options_.in_flight == 0 ||
         __builtin_mul_overflow(options_.chunk_rows, row_bytes_, &chunk_bytes) || chunk_bytes == 0 ||
         chunk_bytes > options_.memory_bytes) {
-      return Status::InvalidArgument(fmt::format(
-          "a disk cache needs memory for a chunk, {} rows of {} bytes, and at least one read in "
-          "flight",
-          options_.chunk_rows, row_bytes_));
+      return Status::InvalidArgument(
+          fmt::format("a disk cache needs memory for one chunk ({} rows of {} bytes) and at least "
+                      "one read in flight",
+                      options_.chunk_rows, row_bytes_));
     }
     RHIZOME_RETURN_IF_ERROR(CheckRows());
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, options_.folder));
@@ -125,11 +125,11 @@ class DiskCacheFiller {
   Status CheckRows() const {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (static_cast<std::uint64_t>(rows_[i]) >= source_.rows())
-        return Status::InvalidArgument(fmt::format("{} has {} rows, but row {} is wanted",
+        return Status::InvalidArgument(fmt::format("{} has {} rows, but row {} was requested",
                                                    source_.name(), source_.rows(), rows_[i]));
       if (i > 0 && rows_[i] <= rows_[i - 1])
         return Status::InvalidArgument(
-            fmt::format("row {} behind row {}: rows must ascend", rows_[i], rows_[i - 1]));
+            fmt::format("row {} follows row {}, but rows must ascend", rows_[i], rows_[i - 1]));
     }
     std::vector<bool> taken(rows_.size());
     for (const std::uint32_t position : position_) {
@@ -140,7 +140,7 @@ class DiskCacheFiller {
     }
     if (position_.size() == rows_.size()) return Status::Ok();
     return Status::InvalidArgument(
-        fmt::format("{} positions for {} rows", position_.size(), rows_.size()));
+        fmt::format("{} positions were given for {} rows", position_.size(), rows_.size()));
   }
 
   /// Reads every source chunk that holds rows of the cache exactly once, several chunks
@@ -326,15 +326,15 @@ std::uint64_t DiskCache::RowsInChunk(std::uint64_t chunk) const {
 Status DiskCache::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const try {
   if (chunk >= chunk_count() || out.size() != RowsInChunk(chunk) * row_bytes_) {
     return Status::InvalidArgument(
-        fmt::format("the disk cache has {} chunks; {} bytes of {} "
-                    "were asked for",
+        fmt::format("the disk cache has {} chunks, but {} bytes of {} were requested",
                     chunk_count(), out.size(), chunk));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t read,
                            file_->ReadAt(chunk * chunk_rows_ * row_bytes_, out));
   if (read != out.size() || Crc32c(out) != crcs_[chunk]) {
     return Status::Corruption(
-        fmt::format("{}: chunk {} is not what was written", path_.string(), chunk));
+        fmt::format("{}: chunk {} differs from the chunk that was written; check the disk",
+                    path_.string(), chunk));
   }
   return Status::Ok();
 } catch (...) {

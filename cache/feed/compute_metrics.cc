@@ -199,8 +199,8 @@ SplitMetrics BinaryMetrics(std::span<const float> scores, std::span<const std::u
     classes.push_back(labels[v]);
   }
   SplitMetrics metrics = MulticlassMetrics(answers, classes, 2);
-  Put(Metric::kRocAuc, RocAuc(scores, labels), "all vertices are of one class", metrics);
-  Put(Metric::kAveragePrecision, AveragePrecision(scores, labels), "no vertex is of class 1",
+  Put(Metric::kRocAuc, RocAuc(scores, labels), "all vertices have one class", metrics);
+  Put(Metric::kAveragePrecision, AveragePrecision(scores, labels), "no vertex has class 1",
       metrics);
   return metrics;
 }
@@ -234,11 +234,12 @@ SplitMetrics MultilabelMetrics(std::span<const float> scores, std::span<const st
   }
   std::optional<double> accuracy;
   if (labelled > 0) accuracy = static_cast<double>(correct) / static_cast<double>(labelled);
-  const char* const nothing = "no vertex has, or is said to have, any label";
+  const char* const nothing = "no vertex has any label, and none is predicted";
   Put(Metric::kAccuracy, accuracy, "all labels are missing", metrics);
   Put(Metric::kF1Micro, MicroF1(metrics.classes), nothing, metrics);
   Put(Metric::kF1Macro, MacroF1(metrics.classes), nothing, metrics);
-  Put(Metric::kRocAuc, auc.Get(), "no label has vertices with it and without it", metrics);
+  Put(Metric::kRocAuc, auc.Get(), "no label has both vertices with it and vertices without it",
+      metrics);
   Put(Metric::kAveragePrecision, precision.Get(), "no vertex has any label", metrics);
   return metrics;
 }

@@ -26,9 +26,9 @@ void NormalizeRow(std::span<float> row) {
 
 Result<FeatureDecoder> FeatureDecoder::Create(const ArrayEntry& array, bool normalize) {
   if (array.dtype != DataType::kFloat32 && array.dtype != DataType::kFloat16) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} holds {}; features must be float32 or float16", ShownName(array.name),
-                    DataTypeName(array.dtype))));
+    return Fail(
+        Status::InvalidArgument(fmt::format("array {} is {}; features must be float32 or float16",
+                                            ShownName(array.name), DataTypeName(array.dtype))));
   }
   FeatureDecoder decoder;
   decoder.dtype_ = array.dtype;

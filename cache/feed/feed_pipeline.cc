@@ -80,14 +80,16 @@ Status CheckOverRanks(const FeedPipelineOptions& options, std::uint64_t rows) {
   const std::optional<RowsOverRanks>& over_ranks = options.over_ranks;
   if (!over_ranks) return Status::Ok();
   if (over_ranks->keeper && options.overlap == Overlap::kChangeset)
-    return Status::InvalidArgument("the memory of rows of other ranks is not lent in turn");
+    return Status::InvalidArgument(
+        "`prefetch` other than belady cannot be combined with `overlap=changeset`; use another "
+        "`overlap`");
   if (over_ranks->ranks.rank_of.size() < rows) {
     return Status::InvalidArgument(
-        fmt::format("the ranks of {} rows are known, and the graph has {}; make the table anew",
+        fmt::format("the table of ranks has {} rows, but the graph has {}; create the table again",
                     over_ranks->ranks.rank_of.size(), rows));
   }
   if (over_ranks->local_cost > 0 && over_ranks->remote_cost > 0) return Status::Ok();
-  return Status::InvalidArgument("the costs of rows over ranks must be above 0");
+  return Status::InvalidArgument("the costs of reading local and remote rows must be above 0");
 }
 
 }  // namespace

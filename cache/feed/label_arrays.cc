@@ -19,7 +19,7 @@ Result<std::unique_ptr<ChunkArray>> OpenLabelArray(const GraphSnapshot& graph,
     std::vector<std::string_view> names;
     for (const DataType dtype : dtypes) names.push_back(DataTypeName(dtype));
     return Fail(Status::InvalidArgument(
-        fmt::format("array {} is {}; {} must be {}: name another array", name,
+        fmt::format("array {} is {}; {} must be {}; choose another array", name,
                     DataTypeName(entry.dtype), purpose, fmt::join(names, " or "))));
   }
   const std::uint64_t vertices = graph.info().vertices;
@@ -44,8 +44,8 @@ Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels,
     if (split == Split::kNone) continue;
     if (split > Split::kTest) {
       return Status::InvalidArgument(
-          fmt::format("array {}, vertex {}: a split of {}; only 0 (train), 1 (valid), 2 (test) and "
-                      "255 (none) mean something",
+          fmt::format("array {}, vertex {}: a split of {}; it must be 0 (train), 1 (valid), 2 "
+                      "(test) or 255 (none)",
                       split_array, NameOfRow(graph, row), static_cast<int>(split)));
     }
     if (!labels.label.empty() && labels.label[row] < 0) {

@@ -23,7 +23,7 @@ Status TakeLabels(const GraphSnapshot& graph, std::string_view name, std::uint64
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
     if (value < -1 || value >= kMaxClasses) {
       return Status::InvalidArgument(fmt::format(
-          "array {}, vertex {}: label {}; classes are numbers from 0 to {}, and -1 means none",
+          "array {}, vertex {}: label {}; classes must be numbers from 0 to {}, and -1 means none",
           name, NameOfRow(graph, first + i), value, kMaxClasses - 1));
     }
     labels.label[first + i] = static_cast<std::int32_t>(value);
@@ -56,8 +56,7 @@ Status CheckSplitColumn(const SplitReference& split, const ArrayEntry& array) {
   return Status::InvalidArgument(
       split.column
           ? fmt::format("array {} has no column {}; it has {}", split.array, *split.column, there)
-          : fmt::format("array {} has a split in each of its {} columns; name one with "
-                        "`split={}:K`, K from 0",
+          : fmt::format("array {} has {} columns of splits; choose one with `split={}:K`, K from 0",
                         split.array, array.dim, split.array));
 }
 
@@ -95,7 +94,7 @@ Result<SplitReference> ParseSplitReference(const std::string& text) {
   const auto [stop, error] = std::from_chars(begin, end, column);
   if (error != std::errc() || stop != end || split.array.empty()) {
     return Fail(Status::InvalidArgument(fmt::format(
-        "the split '{}' is neither an array nor NAME:K, with the number of a column from 0",
+        "the split '{}' is neither an array nor NAME:K with the number K of a column, from 0",
         text)));
   }
   split.column = column;

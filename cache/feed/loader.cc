@@ -33,17 +33,19 @@ Status CheckTimes(const LoaderOptions& options) {
   const bool by_array = !options.seed_time_array.empty();
   const bool is_temporal = options.sampler.times != nullptr;
   if (given > 0 && by_array)
-    return Status::InvalidArgument("loader: times of seeds and an array of them; give one of them");
-  if (is_temporal != (given > 0 || by_array)) {
     return Status::InvalidArgument(
-        is_temporal ? "loader: temporal samples need a time for each seed; give them, or name an "
-                      "array of the vertices' times"
-                    : "loader: times of seeds, and no times of edges; name the attribute that has "
-                      "them");
+        "loader: both times of seeds and an array of times are given; give only one of them");
+  if (is_temporal != (given > 0 || by_array)) {
+    return Status::InvalidArgument(is_temporal
+                                       ? "loader: temporal sampling needs a time for each seed; "
+                                         "give times, or an array of times of vertices"
+                                       : "loader: times of seeds are given, but no times of edges; "
+                                         "give the edge attribute with times");
   }
   if (given > 0 && given != options.seeds.size()) {
     return Status::InvalidArgument(
-        fmt::format("loader: {} times for {} seeds", given, options.seeds.size()));
+        fmt::format("loader: {} times were given for {} seeds; give one for each", given,
+                    options.seeds.size()));
   }
   return Status::Ok();
 }
@@ -54,18 +56,26 @@ Status CheckOptions(const LoaderOptions& options) {
   };
   const SamplerOptions& sampler = options.sampler;
   if (sampler.fanouts.empty() && sampler.typed_fanouts.empty())
-    return refuse("no fanouts; give the neighbours to draw in each hop, such as {10, 10}");
-  if (sampler.induced) return refuse("its minibatches have the edges that were drawn, no others");
-  if (options.features.empty()) return refuse("no features; name the array of feature rows");
-  if (options.batch_size == 0) return refuse("a batch size of 0; it must be at least 1");
+    return refuse(
+        "no fanouts are given; give the number of neighbours to sample in each hop, such as {10, "
+        "10}");
+  if (sampler.induced)
+    return refuse(
+        "induced subgraphs are not supported; minibatches have exactly the sampled edges");
+  if (options.features.empty())
+    return refuse("no features are given; give the name of the array of features");
+  if (options.batch_size == 0) return refuse("the batch size is 0; it must be at least 1");
   if (options.epochs > EpochPlan::kMaxEpochs)
-    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
+    return refuse(
+        fmt::format("{} epochs; at most {} are possible", options.epochs, EpochPlan::kMaxEpochs));
   if (options.seeds.empty() == options.split.empty())
     return refuse("give either seeds or the name of a split array");
-  if (options.set > Split::kTest) return refuse("the seeds are the set train, valid or test");
+  if (options.set > Split::kTest)
+    return refuse("the set of the seeds must be train, valid or test");
   if (options.ranks == 0 || options.ranks > kMaxRanks || options.rank >= options.ranks)
-    return refuse(fmt::format("rank {} of {}; there are 1 to {}, counted from 0", options.rank,
-                              options.ranks, kMaxRanks));
+    return refuse(
+        fmt::format("rank {} of {} does not exist; there are 1 to {} ranks, counted from 0",
+                    options.rank, options.ranks, kMaxRanks));
   return CheckTimes(options);
 }
 
@@ -77,11 +87,11 @@ Status CheckSeeds(const GraphSnapshot& graph, const LoaderOptions& options,
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
-    return Status::InvalidArgument(fmt::format("loader: vertex {} is a seed twice", *twice));
+    return Status::InvalidArgument(fmt::format("loader: seed {} is repeated", *twice));
   for (const VertexId vertex : sorted) {
     if (graph.IsDeleted(vertex)) {
       return Status::InvalidArgument(
-          fmt::format("loader: seed {} is no vertex of the graph, or was deleted", vertex));
+          fmt::format("loader: seed {} is not a vertex of the graph, or was deleted", vertex));
     }
     if (labels.label.empty()) continue;
     RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
@@ -101,9 +111,9 @@ Result<std::vector<VertexId>> SeedsOf(const GraphSnapshot& graph, const LoaderOp
   }
   std::vector<VertexId> seeds = labels.Members(graph, options.set);
   if (seeds.empty()) {
-    return Fail(
-        Status::InvalidArgument(fmt::format("loader: no seeds: array {} puts no vertex into set {}",
-                                            options.split, static_cast<int>(options.set))));
+    return Fail(Status::InvalidArgument(
+        fmt::format("loader: there are no seeds: array {} puts no vertex into set {}",
+                    options.split, static_cast<int>(options.set))));
   }
   return seeds;
 }
@@ -143,17 +153,19 @@ Result<RowTimes> TimesOf(const GraphSnapshot& graph, const LoaderOptions& option
 Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
   if (plan.minibatches() == 0) {
     return Status::InvalidArgument(
-        "loader: fewer seeds than the batch size (of all ranks), and drop_last leaves them out");
+        "loader: there are fewer seeds than the batch size (of all ranks), and drop_last omits "
+        "them; use a smaller batch");
   }
   if (!plan.IsEven()) {
-    return Status::InvalidArgument(fmt::format(
-        "loader: the seeds do not give each of {} ranks as many minibatches; use drop_last, or "
-        "another batch size",
-        options.ranks));
+    return Status::InvalidArgument(
+        fmt::format("loader: the seeds do not divide into as many minibatches for each of {} "
+                    "ranks; use drop_last, or another batch size",
+                    options.ranks));
   }
   if (options.first > plan.minibatches()) {
-    return Status::InvalidArgument(fmt::format("loader: {} minibatches to leave out, of {}",
-                                               options.first, plan.minibatches()));
+    return Status::InvalidArgument(
+        fmt::format("loader: {} minibatches are to be skipped, but there are {}", options.first,
+                    plan.minibatches()));
   }
   return Status::Ok();
 }

@@ -34,7 +34,7 @@ Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) 
 Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const {
   if (subgraph.neighbors.size() > kMaxLocal) {
     return Fail(Status::InvalidArgument(
-        fmt::format("a minibatch of {} edges; make the batch or the fanout smaller",
+        fmt::format("a minibatch has {} edges, which is too many; use a smaller batch or fanout",
                     subgraph.neighbors.size())));
   }
   Minibatch minibatch;
@@ -142,7 +142,7 @@ void MinibatchSampler::FillWeightedDegrees(Minibatch& minibatch) const {
   if (sampler_ == nullptr) return;  // without edges every sum is 0
   for (std::size_t i = 0; i < minibatch.rows.size(); ++i)
     minibatch.weighted_degrees[i] =
-        weighted_degrees_[RHIZOME_MUTANT("degrees are those of other rows")
+        weighted_degrees_[RHIZOME_MUTANT("degrees belong to other rows")
                               ? i
                               : static_cast<std::size_t>(minibatch.rows[i])];
 }

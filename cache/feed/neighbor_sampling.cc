@@ -24,7 +24,7 @@ Result<TypeId> FindEdgeType(const GraphSnapshot& graph, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());
   return Fail(Status::NotFound(
-      fmt::format("no edge type '{}'; the graph has {}", name, fmt::join(names, ", "))));
+      fmt::format("there is no edge type '{}'; the graph has {}", name, fmt::join(names, ", "))));
 }
 
 std::string DescribeSampling(const NeighborSampling& sampling) {

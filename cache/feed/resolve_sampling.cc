@@ -28,13 +28,13 @@ Result<FanoutsByType> ResolveTyped(const std::vector<TypedFanouts>& given,
   const TypedFanouts* others = nullptr;
   const auto twice = [](const std::string& type) {
     return Fail(Status::InvalidArgument(
-        fmt::format("fanouts by edge type name '{}' twice; give each type once", type)));
+        fmt::format("fanouts by edge type name '{}' twice; name each type once", type)));
   };
   for (const TypedFanouts& of_type : given) {
     if (of_type.fanouts.size() != hops) {
       return Fail(Status::InvalidArgument(fmt::format(
-          "fanouts by edge type have {} hops for '{}' and {} for '{}'; give as many for each", hops,
-          given.front().type, of_type.fanouts.size(), of_type.type)));
+          "fanouts by edge type have {} hops for '{}' but {} for '{}'; give equally many for each",
+          hops, given.front().type, of_type.fanouts.size(), of_type.type)));
     }
     if (of_type.type == kOtherTypes) {
       if (std::exchange(others, &of_type) != nullptr) return twice(of_type.type);
@@ -74,14 +74,14 @@ Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
   if (sampling.time_attribute.empty() && sampling.seed_times.empty()) return Status::Ok();
   if (sampling.seed_times.empty()) {
     return Status::InvalidArgument(
-        fmt::format("times of edges (attribute '{}') need a time for each seed; name an array of "
-                    "the vertices' times with `seed_times`, int64 with one column",
+        fmt::format("times of edges (attribute '{}') need a time for each seed; give an array of "
+                    "times of vertices by `seed_times`, int64 with one column",
                     sampling.time_attribute));
   }
   if (sampling.time_attribute.empty()) {
     return Status::InvalidArgument(
-        fmt::format("times of seeds (array '{}') need the times of edges; name the edge attribute "
-                    "with `time_attribute`",
+        fmt::format("times of seeds (array '{}') need times of edges; give the edge attribute by "
+                    "`time_attribute`",
                     sampling.seed_times));
   }
   RHIZOME_ASSIGN_OR_RETURN(options.sampler.times, LoadEdgeTimes(graph, sampling.time_attribute));
@@ -99,7 +99,7 @@ Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_
   if (eval_fanouts.empty()) return Status::Ok();
   if (eval_fanouts.size() != layers) {
     return Status::InvalidArgument(
-        fmt::format("`eval_fanouts` names {} hops for {} layers; give one for each layer, or all",
+        fmt::format("`eval_fanouts` has {} hops for {} layers; give one for each layer, or all",
                     eval_fanouts.size(), layers));
   }
   const bool all = std::all_of(eval_fanouts.begin(), eval_fanouts.end(),
@@ -110,9 +110,9 @@ Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_
   }
   if (!sampling.sampler.typed_fanouts.empty()) {
     return Status::InvalidArgument(
-        "`eval_fanouts` with numbers is for neighbours of all types together; with `typed_fanouts` "
-        "or `meta_path` give `eval_fanouts=all`, which takes all neighbours of the types that are "
-        "walked");
+        "`eval_fanouts` with numbers applies to neighbours of all types together; with "
+        "`typed_fanouts` or `meta_path` use `eval_fanouts=all`, which samples all neighbours along "
+        "the edge types that are followed");
   }
   sampling.valid_sampler = sampling.sampler;
   sampling.valid_sampler->fanouts = eval_fanouts;
@@ -136,8 +136,8 @@ Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
   if ((!wide && entry.dtype != DataType::kInt32) || entry.dim != 1 ||
       entry.rows != graph.info().vertices) {
     return Fail(Status::InvalidArgument(fmt::format(
-        "array {} of {} has shape [{}, {}]; the times of seeds are int64 or int32, one "
-        "for each of {} vertices",
+        "array {} of {} has shape [{}, {}]; times of seeds must be int64 or int32, one for each of "
+        "{} vertices",
         name, DataTypeName(entry.dtype), entry.rows, entry.dim, graph.info().vertices)));
   }
   std::vector<std::int64_t> times(graph.vertex_count(), 0);
@@ -208,16 +208,16 @@ std::string DescribeDraws(const NeighborSampling& sampling, bool edge_weights) {
 Status CheckLayerwise(const MinibatchSamplerOptions& options) {
   if (options.sampler.times != nullptr) {
     return Status::InvalidArgument(
-        "edges that depend on the time of the seed cannot be taken layer by layer, where a vertex "
-        "has one row for all seeds; use `mode=samplewise`");
+        "sampling by the time of the seed cannot be computed layer by layer, where a vertex has "
+        "one row for all seeds; use `mode=samplewise`");
   }
   const FanoutsByType& fanouts = options.sampler.typed_fanouts;
   for (const std::vector<std::int64_t>& hop : fanouts) {
     for (std::size_t type = 0; type < hop.size(); ++type) {
       if ((hop[type] == 0) == (fanouts.front()[type] == 0)) continue;
       return Status::InvalidArgument(
-          "hops that walk different edge types cannot be computed layer by layer as they were "
-          "sampled; use `mode=samplewise`, or the same types in every hop");
+          "hops that follow different edge types cannot be computed layer by layer; use "
+          "`mode=samplewise`, or the same types in every hop");
     }
   }
   return Status::Ok();

@@ -40,8 +40,8 @@ bool IsWeight(float weight) { return weight >= 0 && std::isfinite(weight); }
 
 Status NotAWeight(float weight, const std::string& place) {
   return Status::InvalidArgument(
-      fmt::format("{}: an edge weighs {}; weights that layers multiply with must be finite and not "
-                  "negative: change them, or give `edge_weights=false`",
+      fmt::format("{}: an edge has the weight {}; layers need weights that are finite and not "
+                  "negative; change them, or use `edge_weights=false`",
                   place, weight));
 }
 

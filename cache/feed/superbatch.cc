@@ -210,7 +210,7 @@ std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
 
 Result<Minibatch> DecodeMinibatch(std::span<const std::byte> bytes) {
   Header header{};
-  const Status corrupt = Status::Corruption("scratch minibatch: lengths do not add up");
+  const Status corrupt = Status::Corruption("scratch minibatch: lengths are inconsistent");
   if (bytes.size() < sizeof(header)) return Fail(corrupt);
   std::memcpy(header.data(), bytes.data(), sizeof(header));
   bytes = bytes.subspan(sizeof(header));

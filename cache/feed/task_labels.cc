@@ -26,8 +26,8 @@ Status CheckClasses(const GraphSnapshot& graph, const std::string& array, const 
   for (std::size_t row = 0; row < labels.label.size(); ++row) {
     if (labels.label[row] > 1) {
       return WrongLabel(graph, array, row,
-                        fmt::format("label {}; a binary task takes 0, 1 and -1 (missing). For more "
-                                    "classes train with `task=multiclass`",
+                        fmt::format("label {}; labels of a binary task must be 0, 1 or -1 "
+                                    "(missing); for more classes use `task=multiclass`",
                                     labels.label[row]));
     }
   }
@@ -104,9 +104,9 @@ Status CheckSets(const std::string& name, const Labels& labels) {
   }
   for (std::size_t set = 0; set < members.size(); ++set) {
     if (members[set] == 0 || known[set] > 0) continue;
-    return Status::InvalidArgument(
-        fmt::format("array {}: all labels of the {} set are missing; set its split to none", name,
-                    kNames[set]));
+    return Status::InvalidArgument(fmt::format(
+        "array {}: all labels of the {} set are missing; set the split of such vertices to none",
+        name, kNames[set]));
   }
   return Status::Ok();
 }
@@ -163,9 +163,9 @@ Result<Task> TaskOf(const ArrayEntry& labels, std::optional<Task> asked) {
   const Task task = asked.value_or(possible.empty() ? Task::kMulticlass : possible.front());
   if (!unclear && std::find(possible.begin(), possible.end(), task) != possible.end()) return task;
   return Fail(Status::InvalidArgument(fmt::format(
-      "array {} is {} of shape [{}, {}]{}: multiclass takes int64 or int32 of one column, binary "
-      "that (0, 1, -1 for missing) or uint8 of one column, multilabel uint8 (0, 1, 255 for "
-      "missing), regression float32; choose `labels` or `task` accordingly",
+      "array {} is {} of shape [{}, {}]{}: multiclass needs int64 or int32 with one column, binary "
+      "needs these (0, 1, -1 for missing) or uint8 with one column, multilabel needs uint8 (0, 1, "
+      "255 for missing), regression needs float32; change `labels` or `task`",
       labels.name, DataTypeName(labels.dtype), labels.rows, labels.dim,
       asked ? fmt::format(", which is not for the task {}", TaskName(task)) : "")));
 }

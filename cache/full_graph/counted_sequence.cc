@@ -77,7 +77,7 @@ Result<CountedPass> SequenceCounter::CountPass(const SpillPass& pass,
   }
   if (!counted.choices.empty()) return counted;
   return Fail(Status::OutOfMemory(fmt::format(
-      "pass {} takes at least {} bytes for its sums, {} are left; give more `memory_bytes`",
+      "pass {} needs at least {} bytes for its sums, but {} are left; raise `memory_bytes`",
       pass.name, least, capacity_bytes)));
 }
 
@@ -110,7 +110,7 @@ Result<const GatherReads*> SequenceCounter::Gather(const PassRead& read, std::ui
         std::is_sorted(reads.block_begins.begin(), reads.block_begins.end())));
   if (in_range && in_blocks) return &reads;
   return Fail(Status::InvalidArgument(
-      fmt::format("gather {} in {} blocks asks for chunks that {} does not have", read.gather,
+      fmt::format("gather {} in {} blocks requests chunks that {} does not have", read.gather,
                   blocks, sequence_.arrays[read.array].name)));
 }
 

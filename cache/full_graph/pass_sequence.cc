@@ -42,13 +42,13 @@ class SequenceCheck {
     const bool reads_them = std::any_of(pass.way.reads.begin(), pass.way.reads.end(),
                                         [&](const PassRead& read) { return read.array == sums; });
     if (sums >= known_.size() || sequence_.arrays[sums].stored || !reads_them) {
-      return BadPass(pass, "its sums are no array that it reads and a pass writes");
+      return BadPass(pass, "its sums must be an array that it reads and that a pass writes");
     }
     return CheckWay(pass, pass.recompute);
   }
 
   Status CheckWay(const SpillPass& pass, const PassMethod& way) const {
-    if (way.choices.empty()) return BadPass(pass, "has no number of blocks");
+    if (way.choices.empty()) return BadPass(pass, "has no choice of a number of blocks");
     for (const BlockChoice& choice : way.choices) {
       if (choice.blocks == 0) return BadPass(pass, "has no blocks");
     }
@@ -64,7 +64,8 @@ class SequenceCheck {
       };
       if (std::count_if(way.reads.begin(), way.reads.end(), same) > 1)
         return BadPass(pass, "reads " + name + " twice");
-      if (read.gather >= 0 && !sequence_.gather) return BadPass(pass, "gathers, without a counter");
+      if (read.gather >= 0 && !sequence_.gather)
+        return BadPass(pass, "aggregates, but has no counter");
     }
     return Status::Ok();
   }

@@ -26,7 +26,8 @@ Result<std::unique_ptr<PlannedSpill>> PlannedSpill::Create(const PassSequence& s
                                                            const FullGraphPlan& plan) {
   RHIZOME_RETURN_IF_ERROR(CheckSequence(sequence));
   if (plan.passes.size() != sequence.passes.size())
-    return Fail(Status::InvalidArgument("the plan is of a sequence with another number of passes"));
+    return Fail(
+        Status::InvalidArgument("the plan belongs to a sequence with another number of passes"));
   auto impl = std::make_unique<Impl>(sequence);
   RHIZOME_ASSIGN_OR_RETURN(impl->sequence,
                            impl->counter.Count(plan.stored_sums, plan.capacity_bytes));
@@ -42,7 +43,7 @@ Result<std::unique_ptr<PlannedSpill>> PlannedSpill::Create(const PassSequence& s
       return c.blocks.blocks == plan.passes[p].blocks;
     });
     if (chosen == choices.end()) {
-      return Fail(Status::InvalidArgument(fmt::format("pass {} is not cut into {} blocks",
+      return Fail(Status::InvalidArgument(fmt::format("pass {} cannot be divided into {} blocks",
                                                       plan.passes[p].name, plan.passes[p].blocks)));
     }
     choices = {CountedChoice(*chosen)};

@@ -115,7 +115,7 @@ RemainingBytesBound::RemainingBytesBound(const CountedSequence& sequence,
   }
   for (std::size_t p = 0; p < sums.size(); ++p) {
     capacity_.push_back(capacity_bytes - std::max(sums[p], sums[std::min(p + 1, sums.size() - 1)]));
-    if (RHIZOME_MUTANT("the bound has room for a chunk less")) {
+    if (RHIZOME_MUTANT("the bound assumes memory for one chunk less")) {
       const std::uint64_t chunk = sequence.arrays.front().BytesOfChunk(0);
       capacity_.back() -= std::min(capacity_.back(), chunk);
     }

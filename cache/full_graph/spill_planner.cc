@@ -56,7 +56,7 @@ class SpillPlanner {
   /// plans whole arrays (kDpTensor); (5) computes the lower bound; (6) describes the chosen plan.
   Result<FullGraphPlan> Run() {
     if (counter_.sums().size() > 64)
-      return Fail(Status::InvalidArgument("a sequence with more than 64 sums is not planned"));
+      return Fail(Status::InvalidArgument("a sequence with more than 64 sums cannot be planned"));
     RHIZOME_RETURN_IF_ERROR(CountSets());
     if (options_.spill == SpillKind::kAuto || options_.spill == SpillKind::kDp || options_.contest)
       PlanParts();
@@ -279,11 +279,11 @@ Result<FullGraphPlan> PlanFullGraph(const PassSequence& sequence, std::uint64_t 
                                     const FullGraphPlanOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckSequence(sequence));
   if (options.parts == 0 || options.parts > kMaxParts || options.max_states == 0) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("arrays are divided into 1 to {} parts, not {}, and at least one state is kept",
-                    kMaxParts, options.parts)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "arrays can be divided into 1 to {} parts, not {}, and at least one state must be kept",
+        kMaxParts, options.parts)));
   }
-  if (sequence.passes.empty()) return Fail(Status::InvalidArgument("a sequence without passes"));
+  if (sequence.passes.empty()) return Fail(Status::InvalidArgument("the sequence has no passes"));
   return SpillPlanner(sequence, capacity_bytes, options).Run();
 }
 

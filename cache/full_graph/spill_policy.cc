@@ -210,8 +210,7 @@ class RankedSpill : public SpillPolicy {
               std::vector<LeavingChunk>& leaves) {
     const std::uint64_t bytes = table_.BytesOf(id.first, id.second);
     while (held_bytes_ + bytes > passes_.room(pass_)) {
-      if (RHIZOME_MUTANT("memory has room for one more chunk") &&
-          held_bytes_ <= passes_.room(pass_)) {
+      if (RHIZOME_MUTANT("memory holds one more chunk") && held_bytes_ <= passes_.room(pass_)) {
         break;
       }
       const Ranked* const lowest = Lowest();

@@ -270,9 +270,9 @@ class TensorSearch {
 
 Status CheckOps(const OpGraph& graph, std::uint64_t capacity_bytes) {
   if (graph.tensors.size() > 64 || graph.ops.size() > 64) {
-    return Status::InvalidArgument(
-        fmt::format("{} tensors and {} operators: a plan by tensors takes at most 64 of either",
-                    graph.tensors.size(), graph.ops.size()));
+    return Status::InvalidArgument(fmt::format(
+        "{} tensors and {} operators are too many: a plan by tensors has at most 64 of either",
+        graph.tensors.size(), graph.ops.size()));
   }
   Members written = 0;
   for (const OpGraph::Op& op : graph.ops) {
@@ -283,7 +283,7 @@ Status CheckOps(const OpGraph& graph, std::uint64_t capacity_bytes) {
       }
     }
     if ((SetOf(op.outputs) & (written | SetOf(op.inputs))) != 0)
-      return Status::InvalidArgument(op.name + " writes a tensor that is there already");
+      return Status::InvalidArgument(op.name + " writes a tensor that exists already");
     written |= SetOf(op.outputs);
   }
   Members there = 0;
@@ -295,8 +295,9 @@ Status CheckOps(const OpGraph& graph, std::uint64_t capacity_bytes) {
     for (const std::uint32_t t : ListOf(SetOf(op.inputs) | SetOf(op.outputs)))
       bytes += graph.tensors[t].bytes;
     if (bytes > capacity_bytes) {
-      return Status::OutOfMemory(fmt::format(
-          "{} takes {} bytes with its tensors whole, {} are left", op.name, bytes, capacity_bytes));
+      return Status::OutOfMemory(
+          fmt::format("{} needs {} bytes for its whole tensors, but {} are left", op.name, bytes,
+                      capacity_bytes));
     }
   }
   return Status::Ok();

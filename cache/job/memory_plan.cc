@@ -106,7 +106,7 @@ std::string MiB(std::uint64_t bytes) {
 Status TooSmall(std::uint64_t limit_bytes, std::uint64_t min_bytes) {
   return Status::OutOfMemory(
       fmt::format("a memory limit of {} is too small: this job needs at least {} beyond the bare "
-                  "process; raise the limit or make batch, fanout or cache smaller",
+                  "process; raise the limit, or use a smaller batch, fanout or cache",
                   MiB(limit_bytes), MiB(min_bytes + kHeldVaries)));
 }
 

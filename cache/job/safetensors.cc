@@ -76,11 +76,11 @@ Result<Extent> ReadExtent(const std::string& name, const nlohmann::json& entry,
                 .end = (*found)[1].get<std::uint64_t>(),
                 .name = name};
   if (extent.begin > extent.end || extent.end > data_bytes) {
-    return Fail(BadTensors(name, "data_offsets lie outside the file (is it truncated?)"));
+    return Fail(BadTensors(name, "data_offsets are outside the file (is it truncated?)"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, TensorBytes(name, shape));
   if (extent.end - extent.begin != bytes) {
-    return Fail(BadTensors(name, "data_offsets and shape disagree"));
+    return Fail(BadTensors(name, "data_offsets do not match shape"));
   }
   return extent;
 }
@@ -117,10 +117,12 @@ Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
   });
   std::uint64_t reached = 0;
   for (const Extent& extent : extents) {
-    if (extent.begin != reached) return BadTensors(extent.name, "leaves a gap or overlaps another");
+    if (extent.begin != reached)
+      return BadTensors(extent.name, "leaves a gap after another tensor or overlaps it");
     reached = extent.end;
   }
-  return reached == data_bytes ? Status::Ok() : BadTensors("data", "holds bytes of no tensor");
+  return reached == data_bytes ? Status::Ok()
+                               : BadTensors("data", "has bytes that belong to no tensor");
 }
 
 /// Parses the JSON header. Rejects duplicate names; a plain parser would silently keep the last
@@ -129,7 +131,7 @@ Result<nlohmann::json> ParseHeader(std::string_view text) {
   if (IsJsonTooDeep(text)) return Fail(BadTensors("header", "is nested too deep"));
   std::optional<std::string> repeated;
   nlohmann::json header = ParseUntrustedJson(text, &repeated);
-  if (repeated) return Fail(BadTensors("header", "holds a name twice"));
+  if (repeated) return Fail(BadTensors("header", "has a repeated name"));
   if (!header.is_object()) return Fail(BadTensors("header", "is not a JSON object"));
   return header;
 }

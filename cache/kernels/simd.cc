@@ -99,9 +99,8 @@ Status CheckSimdSetting() {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", SimdPathName(path));
   }
   return Status::InvalidArgument(fmt::format(
-      "{}={} is none of the instruction sets that this machine runs ({}); unset it to have the "
-      "widest",
-      kVariable, setting.name, names));
+      "{}={} is not an instruction set of this machine ({}); unset it to use the widest", kVariable,
+      setting.name, names));
 }
 
 void SetSimdPath(SimdPath path) {

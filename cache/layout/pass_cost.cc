@@ -58,8 +58,9 @@ Result<std::uint64_t> CountReads(const Trace& steps, std::uint64_t chunks, Polic
 
 Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& options) try {
   if (options.candidates.empty() || options.shape.block_rows == 0 || options.shape.chunk_rows == 0)
-    return Fail(Status::InvalidArgument(
-        "a layout is chosen among at least one, for blocks and chunks of at least one row"));
+    return Fail(
+        Status::InvalidArgument("choosing a layout needs at least one candidate, and blocks and "
+                                "chunks of at least one row"));
   LayoutChoice choice;
   choice.chunks = ChunksOf(lists.rows.size(), options.shape.chunk_rows);
   choice.blocks = ChunksOf(lists.targets.size(), options.shape.block_rows);

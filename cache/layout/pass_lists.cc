@@ -130,12 +130,12 @@ std::vector<Row> TargetsOf(const GraphSnapshot& graph, PartitionId partition) {
 Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row> targets,
                                 const PassDrawOptions& options, const JobControl& control) try {
   if (graph.vertex_count() >= kUnknown) {
-    return Fail(Status::InvalidArgument("a pass is counted for fewer than 2^32 - 1 vertices"));
+    return Fail(Status::InvalidArgument("a pass can have fewer than 2^32 - 1 vertices"));
   }
   for (const Row row : targets) {
     if (static_cast<std::uint64_t>(row) >= graph.vertex_count())
       return Fail(Status::InvalidArgument(
-          fmt::format("no row {}: the graph has {} vertices", row, graph.vertex_count())));
+          fmt::format("there is no row {}: the graph has {} vertices", row, graph.vertex_count())));
   }
   RowLists drawn;
   if (options.no_edges) {

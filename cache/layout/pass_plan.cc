@@ -25,7 +25,7 @@ void AddWorker(const LayoutChoice& choice, WorkerPassPlan& plan) {
 Result<WorkerPassPlan> PlanWorkerPass(const GraphSnapshot& graph, const WorkerPassOptions& options,
                                       const JobControl& control) try {
   if (options.shape.block_rows == 0 || options.shape.chunk_rows == 0)
-    return Fail(Status::InvalidArgument("blocks and chunks of a pass have at least one row"));
+    return Fail(Status::InvalidArgument("blocks and chunks of a pass must have at least one row"));
   WorkerPassPlan plan;
   const std::uint64_t workers = graph.partition_count();
   for (std::uint64_t p = 0; p < workers; ++p) {

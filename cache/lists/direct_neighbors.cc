@@ -333,17 +333,17 @@ Result<std::shared_ptr<DirectNeighbors>> DirectNeighbors::Open(
   const auto refuse = [](const std::string& what) {
     return Fail(Status::InvalidArgument("direct topology: " + what));
   };
-  if (direction == Direction::kBoth) return refuse("walk in-lists or out-lists, not both at once");
+  if (direction == Direction::kBoth) return refuse("follow either in-lists or out-lists, not both");
   RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a reader of all lists"));
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (graph.partition(p).resident()) return refuse("the lists are in memory already");
     if (!graph.partition(p).has(direction)) return refuse("the store lacks this direction");
   }
   if (cache != nullptr && cache->direction() != direction)
-    return refuse("the neighbour cache is of the other direction");
+    return refuse("the neighbour cache belongs to the other direction");
   if (options.staging_bytes < options.max_read_bytes + options.gap_bytes ||
       options.max_read_bytes < kSectionBlockBytes || options.staging_bytes > std::uint64_t{1} << 40)
-    return refuse(fmt::format("{} bytes of staging memory for reads of up to {} bytes",
+    return refuse(fmt::format("{} bytes of staging memory are too few for reads of up to {} bytes",
                               options.staging_bytes, options.max_read_bytes));
   auto impl = std::make_unique<Impl>(graph, direction, std::move(cache), options);
   RHIZOME_RETURN_IF_ERROR(impl->Init());
@@ -364,7 +364,7 @@ Status DirectNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row>
 
 Status DirectNeighbors::SetCache(std::shared_ptr<const NeighborCache> cache) {
   if (cache != nullptr && cache->direction() != impl_->direction())
-    return Status::InvalidArgument("the neighbour cache is of the other direction");
+    return Status::InvalidArgument("the neighbour cache belongs to the other direction");
   impl_->SetCache(std::move(cache));
   return Status::Ok();
 }

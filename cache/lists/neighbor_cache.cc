@@ -142,7 +142,7 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
   }
   if (table_bytes > options.budget_bytes) {
     return Fail(Status::InvalidArgument(
-        fmt::format("a neighbour cache of {} bytes has no room for its table of {} bytes",
+        fmt::format("a neighbour cache of {} bytes is too small for its table of {} bytes",
                     options.budget_bytes, table_bytes)));
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -205,10 +205,11 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
   const bool single = options.direction == Direction::kIn || options.direction == Direction::kOut;
   if (!single || (graph.partition_count() > 0 && !graph.partition(0).has(options.direction))) {
     return Fail(Status::InvalidArgument(
-        "a neighbour cache holds in-lists or out-lists, whichever is walked, and stored"));
+        "a neighbour cache can hold either in-lists or out-lists, which the store must keep"));
   }
   if (graph.partition_count() > 0 && graph.partition(0).resident()) {
-    return Fail(Status::InvalidArgument("the lists are in memory already: nothing to cache"));
+    return Fail(
+        Status::InvalidArgument("the lists are in memory already, so there is nothing to cache"));
   }
   std::shared_ptr<NeighborCache> cache(new NeighborCache());
   cache->direction_ = options.direction;
@@ -279,9 +280,9 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
   if (headers[0].generation != graph.store().manifest().generation ||
       headers[0].partitions != graph.partition_count() ||
       headers[0].direction != static_cast<std::uint32_t>(direction)) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("{}: a neighbour cache of another generation or direction; build it again",
-                    path.string())));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "{}: the neighbour cache belongs to another generation or direction; build it again",
+        path.string())));
   }
   RHIZOME_ASSIGN_OR_RETURN(
       const auto counts,
@@ -292,20 +293,20 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
   std::size_t next = 0;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
-    if (counts[p] > locals.size() - next) return corrupt("more lists than local ids");
+    if (counts[p] > locals.size() - next) return corrupt("it has more lists than local ids");
     const auto mine = locals.subspan(next, counts[p]);
     next += counts[p];
     for (std::size_t i = 0; i < mine.size(); ++i) {
       if (mine[i] >= partition.vertex_count() || (i > 0 && mine[i] <= mine[i - 1]))
-        return corrupt("local ids are out of range or order");
+        return corrupt("its local ids are out of range or order");
       chosen.units += UnitsOf(partition.ExtentOf(mine[i], direction).size_bytes);
     }
     chosen.locals.emplace_back(mine.begin(), mine.end());
   }
-  if (next != locals.size()) return corrupt("fewer lists than local ids");
+  if (next != locals.size()) return corrupt("it has fewer lists than local ids");
   if (chosen.units >= kAbsent ||
       file.Count(Kind(CacheSection::kBytes)) != chosen.units * kUnitBytes)
-    return corrupt("its bytes do not fit its lists");
+    return corrupt("its bytes do not match its lists");
   RHIZOME_ASSIGN_OR_RETURN(const auto bytes, file.Section<std::byte>(Kind(CacheSection::kBytes)));
   std::shared_ptr<NeighborCache> cache(new NeighborCache());
   cache->direction_ = direction;

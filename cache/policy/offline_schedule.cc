@@ -307,7 +307,7 @@ Result<KnownUses> FindUses(const Trace& trace, std::uint64_t key_count,
       next[access] = earliest.Exchange(key, {access, step});
       if (next[access].access != kNever && next[access].step == step) {
         return Fail(Status::InvalidArgument(
-            fmt::format("step {} of a trace asks for key {} twice", step, key)));
+            fmt::format("step {} of a trace requests key {} twice", step, key)));
       }
     }
   }

@@ -12,8 +12,8 @@ namespace rhizome {
 Status internal::NotOfAStep(CacheKey key, std::uint64_t key_count) {
   const bool is_key = key >= 0 && static_cast<std::uint64_t>(key) < key_count;
   return Status::InvalidArgument(
-      is_key ? fmt::format("a step asks for key {} twice", key)
-             : fmt::format("a step asks for key {}, which is not in [0, {})", key, key_count));
+      is_key ? fmt::format("a step requests key {} twice", key)
+             : fmt::format("a step requests key {}, which is not in [0, {})", key, key_count));
 }
 
 namespace {

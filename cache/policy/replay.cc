@@ -126,8 +126,8 @@ Result<SuperbatchReplay> ReplaySuperbatches(const Trace& trace, std::size_t supe
                                             const PolicyOptions& options, Prior prior) try {
   RHIZOME_RETURN_IF_ERROR(CheckTrace(trace, options.key_count));
   if (superbatch == 0 || superbatch > trace.steps()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("a superbatch of {} steps of a trace that has {}", superbatch, trace.steps())));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "a superbatch of {} steps exceeds the trace, which has {}", superbatch, trace.steps())));
   }
   std::optional<ScheduleHistory> history;
   if (prior == Prior::kUses && TakesPrior(options.kind)) history.emplace(options.key_count);

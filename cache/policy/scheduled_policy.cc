@@ -78,9 +78,9 @@ class ScheduledPolicy final : public Policy {
   Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
     plan.Clear();
     if (step_ >= hashes_.size() || HashKeys(keys) != hashes_[step_]) {
-      return Status::InvalidArgument(fmt::format(
-          "the keys are not those of step {} of the {} that the schedule was built from", step_,
-          hashes_.size()));
+      return Status::InvalidArgument(
+          fmt::format("the keys differ from the keys of step {} of the {} steps of the schedule",
+                      step_, hashes_.size()));
     }
     const std::uint64_t first = offsets_[step_++];
     const Fate* fates = fates_.data() + first;

@@ -30,8 +30,8 @@ bool NamesEachRequestOnce(const StepPlan& plan, std::size_t requests) {
 }
 
 Status NotOfThisPool(std::size_t frames) {
-  return Status::InvalidArgument(
-      fmt::format("the cache policy was made for another pool than this one of {} frames", frames));
+  return Status::InvalidArgument(fmt::format(
+      "the cache policy was created for another pool than this one of {} frames", frames));
 }
 
 /// Checks that the prefill fits into `frames` frames, with at most one key per frame, sorted by
@@ -139,10 +139,9 @@ Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t fra
   pool.slot_count_ = frame_count + std::max(room.most, room.slots);
   if (pool.slot_count_ >= kNowhere ||
       __builtin_mul_overflow(frame_bytes, std::size_t{pool.slot_count_}, &pool_bytes)) {
-    return Fail(Status::OutOfMemory(
-        fmt::format("a pool of {} frames of {} bytes is larger than any memory; lower the cache's "
-                    "capacity",
-                    pool.slot_count_, frame_bytes)));
+    return Fail(Status::OutOfMemory(fmt::format(
+        "a pool of {} frames of {} bytes exceeds the address space; use a smaller cache",
+        pool.slot_count_, frame_bytes)));
   }
   pool.frame_bytes_ = frame_bytes;
   if (pool_bytes > 0) {

@@ -213,13 +213,13 @@ Status FeatureCache::Impl::CheckOutput(std::span<const Row> rows, std::span<std:
   if (__builtin_mul_overflow(rows.size(), row_bytes_, &wanted_bytes) ||
       out.size() != wanted_bytes) {
     return Status::InvalidArgument(fmt::format(
-        "gather from array '{}': {} rows of {} bytes do not fill the {} bytes of output",
+        "gather from array '{}': {} rows of {} bytes do not match the {} bytes of output",
         ShownName(array_.name), rows.size(), row_bytes_, out.size()));
   }
   if (pool_.is_held()) {
-    return Status::InvalidArgument(
-        fmt::format("gather from array '{}': rows are held; give them back, or hold these too",
-                    ShownName(array_.name)));
+    return Status::InvalidArgument(fmt::format(
+        "gather from array '{}': rows are held; release them, or hold these rows as well",
+        ShownName(array_.name)));
   }
   return Status::Ok();
 }

@@ -15,10 +15,9 @@ Result<std::size_t> SlotTable::WaitForSpace(std::size_t least, std::size_t wante
   if (cancelled_) return Fail(Status::Interrupted("stopped"));
   const std::size_t room = Room() >= least ? Room() : most_ - used_;
   if (room < least) {
-    return Fail(Status::OutOfMemory(
-        fmt::format("a pool of {} slots has {} in use and {} more are wanted; hold fewer rows at "
-                    "once",
-                    most_, used_, least)));
+    return Fail(Status::OutOfMemory(fmt::format(
+        "a pool of {} slots has {} in use, but {} more are needed; hold fewer rows at once", most_,
+        used_, least)));
   }
   return std::min(wanted, room);
 }

@@ -109,7 +109,7 @@ Status CostModel::Learn(const std::vector<FeatureVector>& features,
     all_good = all_good && std::all_of(x.begin(), x.end(), is_cost);
   if (!all_good) {
     return Status::InvalidArgument(
-        "a cost model learns from features and costs that are finite and not negative");
+        "a cost model needs features and costs that are finite and not negative");
   }
   Judge(features, costs);
   for (std::size_t f = 0; f < kRangeFeatures; ++f) {
@@ -185,7 +185,7 @@ Result<CostModel> CostModel::FromState(const std::vector<double>& state) {
         return std::isfinite(value) && value >= 0;
       });
   if (!is_state || state.back() > 9e15)
-    return Fail(Status::InvalidArgument("these are not the numbers of a cost model"));
+    return Fail(Status::InvalidArgument("the numbers are not a valid cost model"));
   CostModel model;
   auto next = state.begin();
   for (FeatureVector& row : model.squares_) {
@@ -231,15 +231,15 @@ Result<CostModels> LoadCostModels(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadWholeFile(fs, path, kMaxBytes));
   const auto damaged = [&](const std::string& why) {
     return Fail(Status::Corruption(
-        fmt::format("{}: {}; delete it, and costs are learned anew", path.string(), why)));
+        fmt::format("{}: {}; delete the file, and costs are learned again", path.string(), why)));
   };
   const nlohmann::json all = ParseUntrustedJson(
       std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   if (!all.is_object() || all.value("format", nlohmann::json()) != kCostModelFormat)
-    return damaged("this is no file of cost models, or one of another version");
+    return damaged("it is not a file of cost models, or has another version");
   const nlohmann::json states = all.value("models", nlohmann::json());
   if (!states.is_object() || all.value("xxh3", nlohmann::json()) != ChecksumOf(states))
-    return damaged("the models do not have their checksum");
+    return damaged("the checksum of the models does not match");
   CostModels models;
   for (const auto& [name, numbers] : states.items()) {
     std::vector<double> state;

@@ -50,17 +50,18 @@ Status CheckPrefetch(const PrefetchOptions& options, std::uint64_t superbatch) {
   const PrefetchEntry& entry = PrefetchEntryOf(options.policy);
   if (options.policy == Prefetch::kEpoch && superbatch != 0) {
     return Status::InvalidArgument(
-        "`prefetch=epoch` schedules an epoch at a time: leave out `superbatch`");
+        "`prefetch=epoch` schedules whole epochs, so it cannot be combined with `superbatch`; omit "
+        "that");
   }
   if (options.remote_bytes && !entry.has_part) {
     return Status::InvalidArgument(
-        fmt::format("`remote_bytes`: with `prefetch={}` no part of the pool is for rows of other "
-                    "ranks alone; leave it out",
+        fmt::format("`remote_bytes`: `prefetch={}` reserves no part of the pool for rows of other "
+                    "ranks; omit it",
                     entry.name));
   }
   if (options.gamma > 0 && options.gamma < 1) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("a decay of scores of {} is not between 0 and 1", options.gamma));
+      fmt::format("the decay of scores is {}; it must be between 0 and 1", options.gamma));
 }
 
 }  // namespace rhizome

@@ -53,13 +53,14 @@ Status CheckOptions(const RankPlanOptions& options) {
   if (options.minibatch.batch_size == 0 || options.epochs == 0)
     return refuse("batch size, epochs and superbatch must be at least 1");
   if (options.epochs > EpochPlan::kMaxEpochs)
-    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
+    return refuse(
+        fmt::format("{} epochs; at most {} are possible", options.epochs, EpochPlan::kMaxEpochs));
   if (!(options.minibatch.ranks->link.bits_per_second > 0 &&
         options.minibatch.ranks->link.latency_seconds >= 0))
-    return refuse("a link's bandwidth must be above 0, and its latency not negative");
+    return refuse("the bandwidth of a link must be above 0, and its latency at least 0");
   if (!(options.processors >= 0 && options.row_seconds >= 0 && options.own_seconds >= 0 &&
         options.compute_seconds >= 0 && options.read_seconds.value_or(0) >= 0))
-    return refuse("processors and seconds of a model must not be negative");
+    return refuse("processors and seconds of a plan must be at least 0");
   return Status::Ok();
 }
 

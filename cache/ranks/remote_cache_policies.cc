@@ -68,7 +68,7 @@ class PlayedSteps final : public Policy {
   Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
     if (next_ >= steps_.size() ||
         steps_[next_].hits.size() + steps_[next_].misses.size() != keys.size())
-      return Status::InvalidArgument("the keys are not those of the step that was played");
+      return Status::InvalidArgument("the keys differ from the keys of the planned step");
     plan = std::move(steps_[next_++]);
     return Status::Ok();
   }
@@ -91,7 +91,7 @@ class FixedSetPolicy : public RemoteCachePolicy {
   std::unique_ptr<Policy> Keep(std::vector<CacheKey> rows) {
     RHIZOME_DCHECK(rows.size() <= frames_);
     std::vector<CacheKey> reads;
-    if (RHIZOME_MUTANT("what a keeper holds is fetched again")) held_.clear();
+    if (RHIZOME_MUTANT("rows that the cache holds are fetched again")) held_.clear();
     std::set_difference(rows.begin(), rows.end(), held_.begin(), held_.end(),
                         std::back_inserter(reads));
     held_ = std::move(rows);
@@ -232,8 +232,8 @@ Result<PrefetchLookahead> PrefetchLookahead::Create(const PrefetchOptions& optio
   if (options.policy == Prefetch::kVip &&
       !(sampler.typed_fanouts.empty() && sampler.meta_path.empty())) {
     return Fail(Status::InvalidArgument(
-        "`prefetch=vip`: vertex-inclusion probabilities are for neighbours of all types together, "
-        "as `fanouts` draws them; choose another policy"));
+        "`prefetch=vip`: vertex-inclusion probabilities need `fanouts`, which apply to neighbours "
+        "of all types together; choose another policy"));
   }
   if (NeedsLists(options.policy)) {
     RHIZOME_ASSIGN_OR_RETURN(outlook.lists_, AllLists(graph, sampler.direction, control));

@@ -78,8 +78,8 @@ Status RemoteRows::Send(std::span<RowTarget> targets) {
   RHIZOME_DCHECK(flights_.empty());
   for (const RowTarget& target : targets) {
     if (OwnerOf(target) < transport_.ranks() && !ranks_.IsOwn(target.row)) continue;
-    return Status::InvalidArgument(
-        fmt::format("array '{}': row {} is not of another rank", ShownName(array_), target.row));
+    return Status::InvalidArgument(fmt::format("array '{}': row {} does not belong to another rank",
+                                               ShownName(array_), target.row));
   }
   std::sort(targets.begin(), targets.end(), [this](const RowTarget& a, const RowTarget& b) {
     return std::tuple(OwnerOf(a), a.row) < std::tuple(OwnerOf(b), b.row);
@@ -127,9 +127,10 @@ Status RemoteRows::Deliver(const Flight& flight) const {
     const auto row = static_cast<std::uint64_t>(targets[i].row);
     if (RowCrc(array_id_, row, {from, row_bytes_}) != LoadLittle<std::uint32_t>(sum) &&
         !RHIZOME_MUTANT("rows of other ranks are not checked")) {
-      return Status::Corruption(fmt::format(
-          "array '{}', row {}: what rank {} ({}) sent does not have the checksum that it sent",
-          ShownName(array_), row, flight.owner, transport_.HostOf(flight.owner)));
+      return Status::Corruption(
+          fmt::format("array '{}', row {}: the row that rank {} ({}) sent does not match the "
+                      "checksum that it sent",
+                      ShownName(array_), row, flight.owner, transport_.HostOf(flight.owner)));
     }
     std::memcpy(targets[i].out, from, row_bytes_);
     from += row_bytes_;
@@ -146,8 +147,9 @@ RemoteRowsStats RemoteRows::stats() const {
 Status RowsByHome::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::size_t>(target.row) < ranks_.rank_of.size()) continue;
-    return Status::InvalidArgument(fmt::format("there are {} rows over the ranks, and no row {}",
-                                               ranks_.rank_of.size(), target.row));
+    return Status::InvalidArgument(
+        fmt::format("there are {} rows over the ranks, but row {} was requested",
+                    ranks_.rank_of.size(), target.row));
   }
   const auto others = std::partition(targets.begin(), targets.end(), [this](const RowTarget& one) {
     return ranks_.IsOwn(one.row);

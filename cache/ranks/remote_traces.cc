@@ -20,7 +20,7 @@ Status CheckTraceOptions(const RemoteTraceOptions& options) {
     return Status::InvalidArgument("batch size and epochs must be at least 1");
   if (options.epochs > EpochPlan::kMaxEpochs) {
     return Status::InvalidArgument(
-        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
+        fmt::format("{} epochs; at most {} are possible", options.epochs, EpochPlan::kMaxEpochs));
   }
   return Status::Ok();
 }

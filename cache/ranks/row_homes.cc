@@ -49,8 +49,8 @@ Result<std::vector<std::vector<VertexId>>> RowHomes::Divide(
 Status CheckRanks(std::uint32_t ranks, const RowHomes& homes) {
   if (ranks >= 1 && ranks <= homes.count) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("{} ranks: the store has {} {}, and a rank needs at least one; make a store with "
-                  "more of them by `partitions`",
+      fmt::format("{} ranks: the store has {} {}, and a rank needs at least one; create a store "
+                  "with more of them by `partitions`",
                   ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
 }
 
@@ -84,8 +84,9 @@ Result<RowHomes> RowHomesOf(const GraphSnapshot& graph) {
       std::memcpy(&home, bytes.data() + i * sizeof home, sizeof home);
       if (home == kNoHome || first + i >= rows) continue;
       if (!stored->Allows(home)) {
-        return Status::Corruption(fmt::format("array '{}': row {} has home {}, and there are {}",
-                                              kHomeArray, first + i, home, stored->homes));
+        return Status::Corruption(
+            fmt::format("array '{}': row {} has home {}, but there are {} homes", kHomeArray,
+                        first + i, home, stored->homes));
       }
       homes.of_row[first + i] = static_cast<std::uint16_t>(home);
     }

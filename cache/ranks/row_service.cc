@@ -71,7 +71,7 @@ Status RowService::Answer(std::uint32_t peer, std::span<const std::byte> request
 Status RowService::TakeRows(std::uint32_t peer, std::span<const std::byte> request) {
   const auto refuse = [&](std::string why) {
     return Status::InvalidArgument(
-        fmt::format("array '{}': rank {} asks for {}", ShownName(array_), peer, std::move(why)));
+        fmt::format("array '{}': rank {} requests {}", ShownName(array_), peer, std::move(why)));
   };
   const std::size_t rows = request.size() / kRequestRowBytes;
   if (request.size() % kRequestRowBytes != 0 || rows == 0 || rows > RequestRows(row_bytes_)) {
@@ -82,13 +82,14 @@ Status RowService::TakeRows(std::uint32_t peer, std::span<const std::byte> reque
   for (std::size_t i = 0; i < rows; ++i) {
     const auto row = LoadLittle<std::uint64_t>(&request[i * kRequestRowBytes]);
     if (row >= reader_->row_count() || row >= ranks_.rank_of.size())
-      return refuse(fmt::format("row {} of {}", row, reader_->row_count()));
+      return refuse(fmt::format("row {} of {}, which does not exist", row, reader_->row_count()));
     if (ranks_.rank_of[row] != ranks_.rank) {
-      return refuse(fmt::format("row {}, which is rank {}'s and not rank {}'s", row,
+      return refuse(fmt::format("row {}, which belongs to rank {} and not to rank {}", row,
                                 ranks_.rank_of[row], ranks_.rank));
     }
     if (i > 0 && static_cast<std::uint64_t>(targets_.back().row) >= row)
-      return refuse(fmt::format("row {} after row {}", row, targets_.back().row));
+      return refuse(
+          fmt::format("row {} after row {}, but rows must ascend", row, targets_.back().row));
     targets_.push_back({static_cast<std::int64_t>(row), nullptr});
   }
   return Status::Ok();

@@ -47,7 +47,7 @@ Status AnswerPlainly(std::span<const std::byte> request, std::vector<std::byte>&
   std::uint64_t bytes = 0;
   if (request.size() != sizeof bytes) return Status::InvalidArgument("not a plain request");
   std::memcpy(&bytes, request.data(), sizeof bytes);
-  if (bytes > kMaxMessageBytes) return Status::InvalidArgument("a plain request for too much");
+  if (bytes > kMaxMessageBytes) return Status::InvalidArgument("a plain request for too many rows");
   reply.resize(bytes == 0 ? sizeof(ProcessUse) : bytes);
   const ProcessUse use = UseOfThisProcess();
   if (bytes == 0) std::memcpy(reply.data(), &use, sizeof use);

@@ -179,8 +179,8 @@ Status FullJob::TooSmall(std::uint64_t limit_bytes, std::string_view pass,
   };
   return Status::OutOfMemory(fmt::format(
       "a memory limit of {} MiB is too small to train on the full graph: pass \"{}\" needs at "
-      "least {} MiB. libtorch and an open store take {} of them whatever the graph is, graph, "
-      "labels and scores {}, the copies of the weights {}, the sums and rows of the pass {}",
+      "least {} MiB. This includes {} for libtorch and an open store, {} for graph, labels and "
+      "scores, {} for the copies of the weights, and {} for the sums and rows of the pass",
       limit_bytes / kMiB, pass, (held_bytes_ + fixed.all() + pass_bytes) / kMiB + 1,
       in_mib(fixed.process + kOpenedBytes), in_mib(held_bytes_ - kOpenedBytes + fixed.graph),
       in_mib(fixed.model), in_mib(pass_bytes)));
@@ -360,8 +360,8 @@ Status FullJob::Prepare(const StepState* from) {
   const std::uint64_t wanted = 2 * report_.disk_bytes;
   if (free >= wanted) return Status::Ok();
   return Status::OutOfSpace(fmt::format(
-      "the arrays of an epoch want {} MiB in {}, twice what is there at once, and {} MiB are free; "
-      "make room, put `scratch` on another disk, or give more `memory_bytes`",
+      "the arrays of an epoch need {} MiB in {}, twice the size that exists at once, but {} MiB "
+      "are free; free disk space, put `scratch` on another disk, or raise `memory_bytes`",
       wanted / kMiB + 1, space_->folder().string(), free / kMiB));
 }
 

@@ -52,15 +52,16 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
   const Layer& first = model.layer(0);
   if (option("feed-forward") == "true" && option("norm") == "batch") {
     return Status::InvalidArgument(
-        "`full_graph` has no batch norm at the input of feed-forward blocks; give `norm=layer`");
+        "`full_graph` does not support batch norm at the input of feed-forward blocks; use "
+        "`norm=layer`");
   }
   if (!option("input-dropout").empty() && std::stod(option("input-dropout")) > 0)
     return Status::InvalidArgument(
-        "`full_graph` does not drop out features: leave out `input-dropout`");
+        "`full_graph` does not support dropout of features; omit `input-dropout`");
   if (rows < 2 && first.batch_norms() > 0) {
     const bool own = first.batch_norms() > (option("norm") == "batch" ? 1 : 0);
     return Status::InvalidArgument(
-        fmt::format("a batch norm needs more than one vertex, and the store has {}: {}", rows,
+        fmt::format("a batch norm needs more than one vertex, but the store has {}: {}", rows,
                     own ? spec.kind + " has one in each layer, so choose another `model`"
                         : "give `norm=layer`"));
   }

@@ -30,12 +30,12 @@ Status CheckOptions(const TrainOptions& options) {
   const NeighborSampling& sampling = options.data.sampling;
   if (!sampling.typed_fanouts.empty() || !sampling.meta_path.empty() || sampling.weighted)
     return refuse(
-        "training on the full graph uses all neighbours: `typed_fanouts`, `meta_path` and "
-        "`weighted` are for minibatches");
+        "`full_graph` uses all neighbours, so it cannot be combined with `typed_fanouts`, "
+        "`meta_path` or `weighted`");
   if (!sampling.time_attribute.empty())
     return refuse(
-        "training on the full graph has no seeds whose time could exclude edges: `time_attribute` "
-        "is for minibatches");
+        "`full_graph` has no seeds whose time could exclude edges, so it cannot be combined with "
+        "`time_attribute`");
   return Status::Ok();
 }
 

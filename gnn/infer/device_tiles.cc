@@ -79,8 +79,8 @@ Status DeviceTiles::Allocate(std::optional<std::uint64_t> device_bytes) {
   constexpr std::uint64_t kTile = kDenseRows;
   if (bytes < weights + kTile * row_bytes) {
     return Status::OutOfMemory(
-        fmt::format("{} KiB of the device are too few for this network: weights take {} KiB and {} "
-                    "rows {} KiB; give more `device_memory_bytes`, or `device=cpu`",
+        fmt::format("{} KiB of device memory are too few for this model: weights need {} KiB and "
+                    "{} rows need {} KiB; raise `device_memory_bytes`, or use `device=cpu`",
                     bytes >> 10, weights >> 10, kTile, (kTile * row_bytes >> 10) + 1));
   }
   const std::uint64_t fit = (bytes - weights) / row_bytes / kTile * kTile;

@@ -40,7 +40,7 @@ namespace {
 std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {
   for (const char* const fact : kIncrementalFacts) {
     const std::string_view there = FactOf(old, fact);
-    if (there.empty()) return fmt::format("{} does not say its {}", old.name, fact);
+    if (there.empty()) return fmt::format("{} does not record its {}", old.name, fact);
     if (there != FactOf(made, fact)) return fmt::format("{} has another {}", old.name, fact);
   }
   for (const std::string_view fact : {kDirectionAttribute, kSamplingFact}) {
@@ -51,9 +51,9 @@ std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made, const M
   if (!FactOf(old, "snapshot").starts_with(generation))
     return fmt::format("the store was compacted since {}", old.name);
   if (FactOf(old, kVerticesFact).empty())
-    return fmt::format("{} does not say its {}", old.name, kVerticesFact);
+    return fmt::format("{} does not record its {}", old.name, kVerticesFact);
   if (old.dim != made.dim || old.dtype != made.dtype)
-    return fmt::format("{} has other columns", old.name);
+    return fmt::format("{} has another type or number of columns", old.name);
   return {};
 }
 
@@ -185,7 +185,8 @@ Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayE
   plan.full_because = ReuseObstacle(*old, made, store.manifest());
   RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(*old, store));
   if (plan.full_because.empty() && !same)
-    plan.full_because = fmt::format("{} is of a copy of the store that has diverged", old->name);
+    plan.full_because =
+        fmt::format("{} belongs to a copy of the store that has diverged", old->name);
   if (!plan.full_because.empty()) return plan;
   IncrementalBase base;
   base.name = old->name;

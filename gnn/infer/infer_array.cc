@@ -48,14 +48,15 @@ Status CheckMode(const InferOptions& options) {
     }
   }
   if (options.workers.count > MaxPartsOfJob()) {
-    return Status::InvalidArgument(fmt::format("{} workers: on this machine {} are the most",
-                                               options.workers.count, MaxPartsOfJob()));
+    return Status::InvalidArgument(
+        fmt::format("{} workers are too many: this machine supports at most {}",
+                    options.workers.count, MaxPartsOfJob()));
   }
   if (options.workers.ranges != InferWorkers::Ranges::kLearned && options.workers.count == 0)
-    return Status::InvalidArgument("ranges are those of workers: give their number");
+    return Status::InvalidArgument("the ranges of workers need `workers`; set it as well");
   if (!options.workers.costs.empty()) {
     if (options.workers.count == 0)
-      return Status::InvalidArgument("costs are those of workers: give their number");
+      return Status::InvalidArgument("the costs of workers need `workers`; set it as well");
     RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), options.workers.costs));
   }
   if (options.workers.count != 0 && options.device == ComputeOn::kCuda) {

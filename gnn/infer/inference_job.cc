@@ -33,7 +33,7 @@ Status CheckOutput(const Manifest& latest, const InferOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
   if (latest.FindArray(options.out) != nullptr && !options.new_version) {
     return Status::AlreadyExists(fmt::format(
-        "the store has an array {} already; choose another name for `out`, or set `new_version`",
+        "the store already has an array {}; choose another name for `out`, or set `new_version`",
         options.out));
   }
   return Status::Ok();
@@ -118,15 +118,15 @@ Status InferenceJob::ResolveDraws() {
   std::vector<std::int64_t> fanouts = options_.fanouts;
   if (!fanouts.empty() && !options_.data.sampling.typed_fanouts.empty()) {
     return Status::InvalidArgument(
-        "fanouts by edge type replace those of all types; give either `typed_fanouts` or "
-        "`fanouts`");
+        "`typed_fanouts` and `fanouts` exclude each other; give one of them");
   }
   if (fanouts.empty()) fanouts.assign(spec.layers, kAllNeighbors);
   const std::size_t hops = HopsOf(options_.data.sampling);
   if (hops != 0 && hops != spec.layers) {
     return Status::InvalidArgument(
-        fmt::format("edge types for {} hops and a model of {} layers; give as many as layers", hops,
-                    spec.layers));
+        fmt::format("edge types are given for {} hops, but the model has {} layers; give one hop "
+                    "for each layer",
+                    hops, spec.layers));
   }
   RHIZOME_ASSIGN_OR_RETURN(
       sampling_,
@@ -306,8 +306,8 @@ Result<LayerwiseResult> InferenceJob::Run(const Path& scratch, const Incremental
                            InferenceLog::Open(store_->fs(), scratch / "LOG", Describe(base)));
   if (log->by_numbers() && options_.note) {
     options_.note(
-        "an older version began the run, and noted the numbers of the store's state alone: that "
-        "the store is not a copy which has diverged from it was not checked");
+        "an older version of Rhizome began this run and recorded only commit numbers, so it was "
+        "not checked whether the store is a copy that has diverged");
   }
   input.log = log.get();
   input.workers = workers;

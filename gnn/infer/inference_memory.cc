@@ -171,8 +171,8 @@ Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own
       BytesLeft(options.resources.memory_bytes, held) / options.workers.count;
   if (share >> 20 == 0) {
     return Fail(Status::OutOfMemory(
-        fmt::format("a memory limit of {} MiB leaves nothing to {} workers beside {} MiB of this "
-                    "process; raise the limit or take fewer",
+        fmt::format("a memory limit of {} MiB leaves nothing for {} workers, because this process "
+                    "needs {} MiB; raise the limit, or use fewer workers",
                     options.resources.memory_bytes >> 20, options.workers.count, held >> 20)));
   }
   return share;

@@ -32,7 +32,7 @@ Status AddCosts(std::string_view text, InferLayerReport& sum) {
   Status status;
   const auto add = [&](const char* name, auto& figure) {
     if (!facts.is_object() || !facts.contains(name) || !facts[name].is_number()) {
-      status = Status::IoError(fmt::format("a worker did not say its {}", name));
+      status = Status::IoError(fmt::format("a worker did not report its {}", name));
     } else {
       figure += facts[name].template get<std::decay_t<decltype(figure)>>();
     }
@@ -42,7 +42,7 @@ Status AddCosts(std::string_view text, InferLayerReport& sum) {
   for (const json& cost : facts.value("costs", json::array())) {
     if (!cost.is_array() || cost.size() != 3 || !cost[0].is_number_unsigned() ||
         !cost[1].is_number_unsigned() || !cost[2].is_number())
-      return Status::IoError("a worker did not say what its ranges cost");
+      return Status::IoError("a worker did not report the costs of its ranges");
     sum.costs.push_back({cost[0], cost[1], cost[2]});
   }
   return Status::Ok();
@@ -50,8 +50,8 @@ Status AddCosts(std::string_view text, InferLayerReport& sum) {
 
 std::string DescribeSilent(const std::string& workers) {
   if (workers.empty()) return {};
-  return fmt::format(" ({} said nothing for {} s, as a stopped process does, and was killed)",
-                     workers, kMaxWorkerSilence.count());
+  return fmt::format(" ({} did not respond for {} s and was killed)", workers,
+                     kMaxWorkerSilence.count());
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const LayerToCut& to_cut, La
   const auto finished = [&](std::uint32_t, std::uint64_t chunk, std::string_view facts) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const DecodedFinished decoded, DecodeFinished(std::string(facts)));
     if (decoded.layer != layer || decoded.chunk != chunk) {
-      return Status::IoError("a worker told of another chunk than it was asked for");
+      return Status::IoError("a worker reported a chunk that it was not assigned");
     }
     RHIZOME_RETURN_IF_ERROR(output.Adopt(chunk, decoded.finished));
     RHIZOME_RETURN_IF_ERROR(log.Append(layer, chunk, decoded.finished));
@@ -90,7 +90,7 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const LayerToCut& to_cut, La
   if (!left.empty()) {
     return Fail(
         Status::IoError(fmt::format("all {} workers have died, the last of them in layer {}{}; "
-                                    "what was finished is kept: continue with `resume`",
+                                    "finished chunks are kept: continue with `resume`",
                                     pool_->died(), layer + 1, DescribeSilent(pool_->silenced()))));
   }
   RHIZOME_ASSIGN_OR_RETURN(report.ranges, ranges_.Learn(std::move(report.costs)));

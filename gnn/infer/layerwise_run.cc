@@ -79,12 +79,13 @@ class LayerwiseRun {
     result_.layers.resize(layers_.count());
     const std::uint32_t layer = part.layer;
     if (layer >= layers_.count() || part.end > layers_.Written(layer).chunk_count()) {
-      return Fail(Status::InvalidArgument("a worker was given a task of another job"));
+      return Fail(Status::InvalidArgument("a worker received a task of another job"));
     }
     RHIZOME_RETURN_IF_ERROR(layers_.CountEdges());
     for (std::uint32_t known = layer == 0 ? 0 : layer - 1; known <= layer; ++known) {
       if (!IsLast(known) && input_.log->Order(known) == nullptr) {
-        return Fail(Status::Corruption("inference log: a layer is begun, but not its order"));
+        return Fail(
+            Status::Corruption("inference log: a layer has begun, but its order is missing"));
       }
       RHIZOME_RETURN_IF_ERROR(FindOrder(known, control));
     }
@@ -156,8 +157,8 @@ class LayerwiseRun {
     RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                              ReadWholeFile(fs(), path, rows * sizeof(std::uint32_t)));
     if (bytes.size() != rows * sizeof(std::uint32_t) || Xxh3(bytes) != hash) {
-      return Fail(Status::Corruption(
-          fmt::format("{} is not what the job wrote; run without `resume`", path.string())));
+      return Fail(Status::Corruption(fmt::format(
+          "{} is not the file that the job wrote; run without `resume`", path.string())));
     }
     std::vector<std::uint32_t> row_at(rows);
     std::memcpy(row_at.data(), bytes.data(), bytes.size());
@@ -298,13 +299,12 @@ class LayerwiseRun {
 
 Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph) {
   if (array.dim != static_cast<std::uint64_t>(model.shape().inputs)) {
-    return Status::InvalidArgument(
-        fmt::format("array {} has {} columns, the model reads {}; give the array that it was "
-                    "trained on",
-                    ShownName(array.name), array.dim, model.shape().inputs));
+    return Status::InvalidArgument(fmt::format(
+        "array {} has {} columns, but the model needs {}; give the array that it was trained on",
+        ShownName(array.name), array.dim, model.shape().inputs));
   }
   if (array.rows != graph.info().vertices) {
-    return Status::InvalidArgument(fmt::format("array {} has {} rows for {} vertices",
+    return Status::InvalidArgument(fmt::format("array {} has {} rows, but there are {} vertices",
                                                ShownName(array.name), array.rows,
                                                graph.info().vertices));
   }

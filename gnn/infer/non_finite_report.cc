@@ -49,14 +49,14 @@ std::string DescribeNonFinite(const std::vector<InferReport::NonFinite>& found,
                   result.rows, vertices, ShownName(result.array), ToString(result.first));
   if (found.size() == 1) {
     return text + fmt::format(
-                      "all values of array {} are finite: look for huge ones, or train "
-                      "again with a smaller learning rate",
+                      "all values of array {} are finite; check it for huge values, or train again "
+                      "with a smaller learning rate",
                       ShownName(features));
   }
   const InferReport::NonFinite& given = found.back();
   return text + fmt::format(
-                    "array {} has such values for {} of the vertices, the first is {}: "
-                    "correct its rows and run this again",
+                    "array {} has such values for {} of the vertices, the first is {}; correct its "
+                    "rows and run this again",
                     ShownName(given.array), given.rows, ToString(given.first));
 }
 

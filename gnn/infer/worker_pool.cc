@@ -67,7 +67,8 @@ bool Send(int socket, std::string_view text) {
 
 Status ProtocolError(std::string_view line) {
   return Status::IoError(
-      fmt::format("a worker said '{}', which is no answer; is it another version of the program?",
+      fmt::format("a worker sent '{}', which is not a valid message; check that all workers run "
+                  "the same version of Rhizome",
                   line.substr(0, 100)));
 }
 
@@ -86,7 +87,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::Start(const std::vector<std::str
                                                       std::uint32_t workers,
                                                       WorkerPoolOptions options) {
   if (command.empty()) {
-    return Fail(Status::InvalidArgument("workers need a command that runs one"));
+    return Fail(Status::InvalidArgument("workers need a command that starts one"));
   }
   std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(options)));
   for (std::uint32_t i = 0; i < workers; ++i) RHIZOME_RETURN_IF_ERROR(pool->Add(command));
@@ -170,10 +171,9 @@ void WorkerPool::KillSilent(std::chrono::nanoseconds turn) {
     silenced_ += (silenced_.empty() ? "" : ", ") + name;
     Lose(worker);
     if (options_.note == nullptr) continue;
-    options_.note(
-        fmt::format("{} said nothing for {:g} s, as a stopped process does, and was killed{}", name,
-                    std::chrono::duration<double>(options_.max_silence).count(),
-                    alive() > 0 ? "; the others take up its part" : ""));
+    options_.note(fmt::format("{} did not respond for {:g} s and was killed{}", name,
+                              std::chrono::duration<double>(options_.max_silence).count(),
+                              alive() > 0 ? "; other workers compute its part" : ""));
   }
 }
 
@@ -278,7 +278,7 @@ Status Say(int out, std::string line) {
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t written = ::write(out, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Status::FromErrno(errno, "telling what a worker has finished");
+    if (written <= 0) return Status::FromErrno(errno, "reporting a worker's result");
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   return Status::Ok();
@@ -326,7 +326,7 @@ Status ServeTasks(int in, int out, const Work& work) {
       const std::optional<WorkerTask> task = ParseTask(std::string_view(received).substr(0, end));
       received.erase(0, end + 1);
       Result<std::string> facts =
-          Fail(Status::InvalidArgument("a worker was given a line that is no task"));
+          Fail(Status::InvalidArgument("a worker received a line that is not a task"));
       if (task) facts = work(*task, finished);
       if (!facts) {
         const Status& status = facts.error();

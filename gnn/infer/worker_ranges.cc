@@ -77,10 +77,10 @@ std::vector<WorkerTask> TasksOf(const OpenChunks& open, const std::vector<std::s
 
 /// Explains why a layer without known costs is cut by edges.
 std::string WhyEdges(const PassDrawOptions& draw, InferWorkers::Ranges by) {
-  if (draw.no_edges) return "equal rows: no edges are walked";
-  if (by == InferWorkers::Ranges::kEdges) return "equal edges, as was asked for";
-  return draw.neighbors != nullptr ? "equal edges: costs are not learned of lists on disk"
-                                   : "equal edges: no costs of such a layer are known yet";
+  if (draw.no_edges) return "equal rows: no edges are followed";
+  if (by == InferWorkers::Ranges::kEdges) return "equal edges, as requested";
+  return draw.neighbors != nullptr ? "equal edges: costs are not learned for lists on disk"
+                                   : "equal edges: no costs are known for such a layer";
 }
 
 Row RowAt(const BlockPlannerOptions& pass, std::uint64_t place) {
@@ -205,11 +205,11 @@ void WorkerRanges::Judge(const CostModel& model, double equal_edges, double lear
     return;
   }
   report_.learned = IsWorthMoving(equal_edges, learned, 1, doubt * learned);
-  report_.because =
-      fmt::format("{}: the predicted gain of {:.1f} % is {} the model's error of {:.1f} %{}",
-                  report_.learned ? "predicted cost" : "equal edges", 100 * gain,
-                  report_.learned ? "above" : "not above", 100 * doubt,
-                  model.Error() ? "" : ", which is a guess until it has predicted something");
+  report_.because = fmt::format(
+      "{}: the predicted gain of {:.1f} % is {} the model's error of {:.1f} %{}",
+      report_.learned ? "predicted cost" : "equal edges", 100 * gain,
+      report_.learned ? "above" : "not above", 100 * doubt,
+      model.Error() ? "" : ", which is a default until a first prediction was compared");
 }
 
 Result<InferRanges> WorkerRanges::Learn(std::vector<InferLayerReport::Cost> costs) {
@@ -220,10 +220,9 @@ Result<InferRanges> WorkerRanges::Learn(std::vector<InferLayerReport::Cost> cost
     const auto after = std::upper_bound(cuts.begin(), cuts.end(), cost.begin);
     if (after == cuts.begin() || after == cuts.end() || cost.end > *after ||
         cost.begin >= cost.end || !(cost.cpu_seconds >= 0)) {
-      return Fail(
-          Status::IoError(fmt::format("a worker measured rows {} to {}, which is no part "
-                                      "of what it was given",
-                                      cost.begin, cost.end)));
+      return Fail(Status::IoError(
+          fmt::format("a worker measured rows {} to {}, which are not part of its range",
+                      cost.begin, cost.end)));
     }
     const auto range = static_cast<std::size_t>(after - cuts.begin()) - 1;
     report_.measured[range] += cost.cpu_seconds;
@@ -250,7 +249,7 @@ Status WorkerRanges::LearnParts(const std::vector<InferLayerReport::Cost>& costs
     };
     if (!is_end(cost.begin) || !is_end(cost.end))
       return Status::IoError(fmt::format(
-          "a worker measured rows {} to {}, which are no whole tiles", cost.begin, cost.end));
+          "a worker measured rows {} to {}, which are not whole tiles", cost.begin, cost.end));
     features.push_back(known_->features.Of(cost.begin, cost.end));
     measured.push_back(cost.cpu_seconds);
     if (model.measurements() > 0) error.Add(model.Predict(features.back()), cost.cpu_seconds);
@@ -268,7 +267,7 @@ Status WorkerRanges::LearnParts(const std::vector<InferLayerReport::Cost>& costs
 void WorkerRanges::Save() {
   if (file_.empty()) return;
   const Status saved = SaveCostModels(models_, file_);
-  if (!saved.ok() && note_) note_("costs are not kept: " + saved.message());
+  if (!saved.ok() && note_) note_("costs could not be saved: " + saved.message());
 }
 
 }  // namespace internal

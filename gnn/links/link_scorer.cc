@@ -38,7 +38,7 @@ std::string ShapeOf(const NamedTensor& tensor) {
 
 Status WrongTensor(const std::string& name, const NamedTensor& tensor, const std::string& wanted) {
   return Status::InvalidArgument(
-      fmt::format("tensor {} is {}, wanted is {}", name, ShapeOf(tensor), wanted));
+      fmt::format("tensor {} is {}, but {} is expected", name, ShapeOf(tensor), wanted));
 }
 
 torch::Tensor ToTensor(const NamedTensor& tensor) {
@@ -66,7 +66,7 @@ Status LinkScorer::TakeRelations(const TensorFile& decoder) {
   const auto found = decoder.tensors.find("relations");
   if (found == decoder.tensors.end() || decoder.tensors.size() != 1) {
     return Status::InvalidArgument(
-        "a DistMult decoder has one tensor, 'relations' [types, columns of the array]");
+        "a DistMult decoder must have one tensor, 'relations' [types, columns of the array]");
   }
   const NamedTensor& tensor = found->second;
   if (tensor.shape.size() != 2 || tensor.shape[0] == 0 ||
@@ -85,8 +85,8 @@ Status LinkScorer::TakeLayers(const TensorFile& decoder) {
     const auto bias = decoder.tensors.find(name + ".bias");
     if (weight == decoder.tensors.end() || bias == decoder.tensors.end()) {
       return Status::InvalidArgument(
-          fmt::format("an MLP decoder of {} tensors has {name}.weight [out, in] and {name}.bias "
-                      "[out]; they are not both there",
+          fmt::format("an MLP decoder of {} tensors must have {name}.weight [out, in] and "
+                      "{name}.bias [out], but one of them is missing",
                       decoder.tensors.size(), fmt::arg("name", name)));
     }
     const std::vector<std::int64_t>& shape = weight->second.shape;
@@ -102,10 +102,10 @@ Status LinkScorer::TakeLayers(const TensorFile& decoder) {
     layers_.push_back({PackedWeight(ToTensor(weight->second)), ToTensor(bias->second)});
     inputs = shape[0];
   }
-  if (layers_.empty()) return Status::InvalidArgument("an MLP decoder has layers.0.weight");
+  if (layers_.empty()) return Status::InvalidArgument("an MLP decoder must have layers.0.weight");
   if (inputs != 1) {
     return Status::InvalidArgument(
-        fmt::format("the last layer of an MLP decoder has one output, not {}", inputs));
+        fmt::format("the last layer of an MLP decoder must have one output, not {}", inputs));
   }
   return Status::Ok();
 }

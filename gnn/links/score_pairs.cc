@@ -50,10 +50,10 @@ Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
   const std::uint64_t chunk = ChunkReader::DecodedBytes(entry);
   const std::uint64_t need = std::max(kMinMemory, (kReadAhead + 6) * chunk);
   if (memory_bytes < need) {
-    return Fail(Status::OutOfMemory(
-        fmt::format("{} bytes are too little to score pairs of array {}, whose chunks are {}: give "
-                    "at least {}",
-                    memory_bytes, ShownName(entry.name), chunk, need)));
+    return Fail(
+        Status::OutOfMemory(fmt::format("{} bytes are too few to score pairs of array {}, whose "
+                                        "chunks have {} bytes; give at least {}",
+                                        memory_bytes, ShownName(entry.name), chunk, need)));
   }
   const std::uint64_t rest = memory_bytes - memory_bytes / 4;
   return Budget{.pairs = std::min<std::uint64_t>(memory_bytes / 4 / kPairBytes, UINT32_MAX),
@@ -209,7 +209,7 @@ class ScoreRun {
     const std::optional<std::uint64_t> types = scorer_.types();
     if (!types || pair.type < *types) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
-        "a pair is of type {}, the decoder has relations of {} types", pair.type, *types));
+        "a pair has type {}, but the decoder has relations of {} types", pair.type, *types));
   }
 
   std::vector<Row> DistinctRows() const {
@@ -313,7 +313,8 @@ Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOp
   const ArrayEntry& entry = array->entry();
   if (IsOfEdges(entry) || entry.rows != fixed->info().vertices) {
     return Fail(Status::InvalidArgument(
-        fmt::format("array {} has {} rows for {} vertices: its rows are not those of vertices",
+        fmt::format("array {} has {} rows, but there are {} vertices; give an array with one row "
+                    "for each vertex",
                     ShownName(entry.name), entry.rows, fixed->info().vertices)));
   }
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,

@@ -48,7 +48,7 @@ Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& 
   text += fmt::format(" ({} of {} training vertices have no {}-edge: ", Grouped(without),
                       Grouped(used.training.size()), walks_in ? "in" : "out");
   return text + (graph.info().directions == Direction::kBoth
-                     ? "`direction=both` walks both)"
+                     ? "use `direction=both` to follow both)"
                      : "ingest with `undirected`, or with `directions=both` for `direction=both`)");
 }
 
@@ -77,7 +77,7 @@ Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const 
 void ReportIgnored(const std::vector<std::string>& ignored,
                    const std::function<void(std::string_view)>& note) {
   if (ignored.empty() || !note) return;
-  note(fmt::format("not used: {}; the network takes all vertices and all edges for alike",
+  note(fmt::format("not used: {}; the model treats all vertices and all edges the same way",
                    fmt::join(ignored, "; ")));
 }
 

@@ -46,7 +46,7 @@ class CommNetConv final : public Conv {
 const ConvKind& CommNetKind() {
   static const ConvKind kind{
       .info = {.name = "commnet",
-               .title = "a vertex beside the mean of what its neighbours say, and its first row",
+               .title = "the vertex, the mean of its neighbours, and the first hidden row",
                .source = "Sukhbaatar et al., Learning Multiagent Communication with "
                          "Backpropagation (NIPS 2016)",
                .options = {FlagOption("skip", "Feed the first hidden row to every layer")}},

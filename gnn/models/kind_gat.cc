@@ -118,10 +118,11 @@ Result<std::shared_ptr<Conv>> Make(const ConvShape& shape, const ModelOptions& o
 std::vector<ModelOption> Options() {
   return {IntegerOption("heads", 4, 1, kMaxHeads, "Heads, which share the hidden columns"),
           IntegerOption("out-heads", 1, 1, kMaxHeads,
-                        "Heads of a last layer that makes scores, whose mean is taken"),
-          NumberOption("attention-dropout", "0", 0, 0.99, "Share of weights dropped in training"),
+                        "Heads of the last layer if it computes scores, which are averaged"),
+          NumberOption("attention-dropout", "0", 0, 0.99,
+                       "Share of attention weights dropped in training"),
           NumberOption("negative-slope", "0.2", 0, 1, "Slope of LeakyReLU below zero"),
-          FlagOption("no-self-loops", "Leave the vertex out of its own neighbours")};
+          FlagOption("no-self-loops", "Exclude the vertex from its own neighbours")};
 }
 
 }  // namespace
@@ -129,7 +130,7 @@ std::vector<ModelOption> Options() {
 const ConvKind& GatKind() {
   static const ConvKind kind{
       .info = {.name = "gat",
-               .title = "attention by the sum of a score of either end",
+               .title = "attention by the sum of one score per end of an edge",
                .source = "Velickovic et al., Graph Attention Networks (ICLR 2018)",
                .options = Options()},
       .defaults = {{"activation", "elu"}},
@@ -140,7 +141,7 @@ const ConvKind& GatKind() {
 const ConvKind& GatV2Kind() {
   static const ConvKind kind{
       .info = {.name = "gatv2",
-               .title = "attention by a score of both ends together",
+               .title = "attention by a joint score of both ends of an edge",
                .source = "Brody et al., How Attentive are Graph Attention Networks? (ICLR 2022)",
                .options = Options()},
       .defaults = {{"activation", "elu"}},

@@ -47,8 +47,9 @@ const ConvKind& GinKind() {
       .info = {.name = "gin",
                .title = "an MLP of the sum over neighbours and the vertex itself",
                .source = "Xu et al., How Powerful are Graph Neural Networks? (ICLR 2019)",
-               .options = {NumberOption("eps", "0", -1, 10, "Weight of the own row, less 1"),
-                           FlagOption("fixed-eps", "Keep that weight as it is")}},
+               .options = {NumberOption("eps", "0", -1, 10,
+                                        "Weight of the vertex's own row, minus 1"),
+                           FlagOption("fixed-eps", "Do not train that weight")}},
       .make = [](const ConvShape& shape, const ModelOptions& options)
           -> Result<std::shared_ptr<Conv>> { return std::make_shared<GinConv>(shape, options); }};
   return kind;

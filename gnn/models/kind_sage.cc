@@ -70,12 +70,12 @@ class SageConv final : public LinearConv {
 const ConvKind& SageKind() {
   static const ConvKind kind{
       .info = {.name = "sage",
-               .title = "a vertex beside the mean or maximum of its neighbours",
+               .title = "the vertex, and the mean or maximum of its neighbours",
                .source = "Hamilton et al., Inductive Representation Learning on Large Graphs "
                          "(NIPS 2017)",
                .options = {ChoiceOption("aggregator", {"mean", "gcn", "max", "pool"},
-                                        "How neighbours become one row"),
-                           FlagOption("l2-normalize", "Give each output row the length 1")}},
+                                        "Aggregation of neighbours"),
+                           FlagOption("l2-normalize", "Scale each output row to length 1")}},
       .make = [](const ConvShape& shape, const ModelOptions& options)
           -> Result<std::shared_ptr<Conv>> { return std::make_shared<SageConv>(shape, options); }};
   return kind;

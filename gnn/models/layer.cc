@@ -43,15 +43,17 @@ constexpr std::uint64_t kDrawsOfLayer = 4;
 }  // namespace
 
 std::vector<ModelOption> LayerOptions() {
-  return {ChoiceOption("activation", WordsOf(kActivations), "Function after each layer"),
-          ChoiceOption("norm", WordsOf(kNorms), "Normalisation of a layer's outputs"),
-          FlagOption("residual", "Add a layer's inputs to its outputs"),
-          FlagOption("feed-forward",
-                     "Residual blocks with a second linear layer, normalised at their input"),
-          ChoiceOption("jump", WordsOf(kJumps), "How the outputs of all layers are joined at last"),
-          NumberOption("input-dropout", "0", 0, 0.99, "Share of the features that is dropped"),
-          ChoiceOption("head", {"linear", "mlp", "none"},
-                       "Layers between embedding and scores; none: the last layer makes scores")};
+  return {
+      ChoiceOption("activation", WordsOf(kActivations), "Function after each layer"),
+      ChoiceOption("norm", WordsOf(kNorms), "Normalisation of a layer's outputs"),
+      FlagOption("residual", "Add a layer's inputs to its outputs"),
+      FlagOption("feed-forward",
+                 "Residual blocks with a second linear layer, normalised at their input"),
+      ChoiceOption("jump", WordsOf(kJumps),
+                   "How the outputs of all layers are joined after the last one"),
+      NumberOption("input-dropout", "0", 0, 0.99, "Share of the features dropped in training"),
+      ChoiceOption("head", {"linear", "mlp", "none"},
+                   "Layers between embeddings and scores; none: the last layer computes scores")};
 }
 
 LayerStyle LayerStyle::Of(const ModelOptions& options, double dropout) {

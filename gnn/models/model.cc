@@ -118,7 +118,7 @@ Result<Model> Model::FromFile(const TensorFile& file) {
   const auto found = file.metadata.find(std::string(kModelMetadataKey));
   if (found == file.metadata.end()) {
     return Fail(Status::Corruption(
-        "model file: its metadata lack the entry \"rhizome\"; it was not written by train"));
+        "model file: its metadata has no entry \"rhizome\"; it was not written by train"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const ModelShape shape, DecodeModelShape(found->second));
   Result<Model> built = Build(shape);
@@ -130,7 +130,7 @@ Result<Model> Model::FromFile(const TensorFile& file) {
     if (stored == file.tensors.end()) {
       status = WrongModelTensor(spec.name, "is missing");
     } else if (stored->second.shape != spec.shape) {
-      status = WrongModelTensor(spec.name, "does not have the shape that the description says");
+      status = WrongModelTensor(spec.name, "does not have the shape in the description");
     } else {
       ++used;
       tensor = torch::tensor(at::ArrayRef<float>(stored->second.values)).view(spec.shape);
@@ -139,7 +139,7 @@ Result<Model> Model::FromFile(const TensorFile& file) {
   });
   RHIZOME_RETURN_IF_ERROR(status);
   if (used != file.tensors.size()) {
-    return Fail(Status::Corruption("model file: holds tensors that are no part of the model"));
+    return Fail(Status::Corruption("model file: has tensors that do not belong to the model"));
   }
   return built;
 }

@@ -59,8 +59,10 @@ Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& obj
         std::any_of(info.options.begin(), info.options.end(),
                     [&, &name = name](const ModelOption& option) { return option.name == name; });
     if (!known) {
-      return Fail(Status::Unsupported(fmt::format(
-          "model description: option \"{}\" of model {} is not known to this build", name, kind)));
+      return Fail(
+          Status::Unsupported(fmt::format("model description: option \"{}\" of model {} is unknown "
+                                          "to this build; use a newer version of Rhizome",
+                                          name, kind)));
     }
     options[name] = value.get<std::string>();
   }
@@ -113,7 +115,7 @@ Status CheckCombination(const ModelOptions& options) {
   const bool has_head = HeadOf(options) != HeadKind::kNone;
   if (!has_head && options.Choice("jump") != "none") {
     return Status::InvalidArgument(
-        "option jump joins the outputs of layers of one width, so it needs a head: choose head "
+        "option jump joins the outputs of layers of equal width, so it needs a head; set head to "
         "linear or mlp");
   }
   if (options.Flag("feed-forward") && (!has_head || options.Choice("jump") != "none")) {
@@ -122,7 +124,7 @@ Status CheckCombination(const ModelOptions& options) {
   }
   if (options.Flag("feed-forward") && options.Flag("residual")) {
     return Status::InvalidArgument(
-        "blocks with option feed-forward are residual already: leave out option residual");
+        "blocks with option feed-forward are residual already; omit option residual");
   }
   return Status::Ok();
 }
@@ -131,19 +133,19 @@ Result<ModelOptions> CheckShape(const ModelShape& shape) {
   const ModelSpec& spec = shape.spec;
   if (spec.layers < 1 || spec.layers > kMaxLayers) {
     return Fail(Status::InvalidArgument(
-        fmt::format("a model of {} layers: it must have 1 to {}", spec.layers, kMaxLayers)));
+        fmt::format("a model of {} layers; it must have 1 to {}", spec.layers, kMaxLayers)));
   }
   const auto check_width = [](std::string_view what, std::int64_t width) {
     if (width >= 1 && width <= kMaxWidth) return Status::Ok();
     return Status::InvalidArgument(
-        fmt::format("a model with {} {}: it must be 1 to {}", width, what, kMaxWidth));
+        fmt::format("a model with {} {}; it must be 1 to {}", width, what, kMaxWidth));
   };
   RHIZOME_RETURN_IF_ERROR(check_width("input columns", shape.inputs));
   RHIZOME_RETURN_IF_ERROR(check_width("hidden columns", spec.hidden));
   RHIZOME_RETURN_IF_ERROR(check_width("classes", shape.classes));
   if (!(spec.dropout >= 0 && spec.dropout < 1)) {
     return Fail(Status::InvalidArgument(
-        fmt::format("a dropout of {}: it must be at least 0 and less than 1", spec.dropout)));
+        fmt::format("a dropout of {}; it must be at least 0 and less than 1", spec.dropout)));
   }
   RHIZOME_ASSIGN_OR_RETURN(const ModelInfo info, FindModelInfo(spec.kind));
   RHIZOME_ASSIGN_OR_RETURN(ModelOptions options,
@@ -203,8 +205,10 @@ Result<ModelShape> DecodeModelShape(std::string_view json) {
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::int64_t format, ReadInteger(object, "format"));
   if (format < 1 || format > kFormat) {
-    return Fail(Status::Unsupported(
-        fmt::format("model description: format {}, this build reads 1 to {}", format, kFormat)));
+    return Fail(
+        Status::Unsupported(fmt::format("model description: format {}, but this build reads 1 to "
+                                        "{}; use a newer version of Rhizome",
+                                        format, kFormat)));
   }
   ModelShape shape;
   RHIZOME_ASSIGN_OR_RETURN(shape.spec, ReadSpec(object, format));

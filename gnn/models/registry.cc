@@ -35,7 +35,7 @@ Result<const ConvKind*> FindConvKind(std::string_view name) {
     known.push_back(kind->info.name);
   }
   return Fail(Status::InvalidArgument(
-      fmt::format("there is no model '{}'; there are {}", name, fmt::join(known, ", "))));
+      fmt::format("there is no model '{}'; existing models: {}", name, fmt::join(known, ", "))));
 }
 
 ModelInfo DescribeModel(const ConvKind& kind) {

@@ -53,7 +53,7 @@ torch::Tensor NormWeights::Of(const torch::Tensor& x, const RunMode& mode) const
   if (mode.norms != nullptr) return OfGraph(*this, x, *mode.norms);
   const bool learns = mode.training() && x.size(0) > 1;
   return at::batch_norm(x, weight, bias, mean, variance,
-                        learns || RHIZOME_MUTANT("batch norm looks at the batch at inference"),
+                        learns || RHIZOME_MUTANT("batch norm uses the batch at inference"),
                         kMomentum, kEpsilon,
                         /*cudnn_enabled=*/false);
 }

@@ -75,7 +75,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
 void CheckAttention(const torch::Tensor& values, const AggregateLists& lists,
                     const AttentionShape& shape) {
   TORCH_CHECK(shape.heads >= 1 && static_cast<std::size_t>(shape.heads) <= kMaxHeads,
-              "attention: ", shape.heads, " heads; there may be 1 to ", kMaxHeads);
+              "attention: ", shape.heads, " heads; there must be 1 to ", kMaxHeads);
   TORCH_CHECK(values.dim() == 2 && values.size(0) == lists.sources() &&
                   values.size(1) % shape.heads == 0 && values.size(1) > 0,
               "attention: values must be [", lists.sources(), ", a multiple of ", shape.heads,
@@ -85,7 +85,7 @@ void CheckAttention(const torch::Tensor& values, const AggregateLists& lists,
   TORCH_CHECK(shape.dropout >= 0 && shape.dropout < 1, "attention: a dropout of ", shape.dropout,
               "; it must be in [0, 1)");
   TORCH_CHECK(!shape.own || lists.targets() <= lists.sources(),
-              "attention: targets with own edges must be the first sources");
+              "attention: with own edges, targets must be the first sources");
 }
 
 void CheckMatrix(const torch::Tensor& tensor, const char* name, std::int64_t rows,

@@ -33,7 +33,7 @@ Result<void*> LoadFrom(const std::filesystem::path& folder, const char* name, in
   void* const handle = dlopen(path.c_str(), RTLD_NOW | flags);
   if (handle != nullptr) return handle;
   return Fail(Status::Unsupported(fmt::format(
-      "`device=cuda`: {} cannot be loaded: {}; install what it misses, {}", path.string(),
+      "`device=cuda`: {} cannot be loaded: {}; install the missing libraries, {}", path.string(),
       dlerror(),  // NOLINT(concurrency-mt-unsafe): the message is this thread's
       kWithoutDevice)));
 }
@@ -44,14 +44,14 @@ Result<std::unique_ptr<Device>> OpenKernels() {
   RHIZOME_ASSIGN_OR_RETURN(
       void* const module,
       LoadFrom(folder, kCudaModuleName, RTLD_LOCAL,
-               fmt::format("`device=cuda`: there is no {} in {}. It is built and installed where "
+               fmt::format("`device=cuda`: {} is missing in {}. It is built and installed where "
                            "CMake finds nvcc (CUDA 13): build Rhizome there, {}",
                            kCudaModuleName, folder.string(), kWithoutDevice)));
   auto* const door = reinterpret_cast<CudaModuleEntry*>(dlsym(module, kCudaEntrySymbol));
   Result<std::unique_ptr<Device>> device = Fail(Status::Unsupported(""));
   if (door == nullptr || !door(BuildId(), &device)) {
     return Fail(
-        Status::Unsupported(fmt::format("`device=cuda`: {} in {} is not of the build of this "
+        Status::Unsupported(fmt::format("`device=cuda`: {} in {} belongs to another build of "
                                         "Rhizome; install both from one build, {}",
                                         kCudaModuleName, folder.string(), kWithoutDevice)));
   }
@@ -68,13 +68,13 @@ Status LoadTorchCuda() {
   RHIZOME_RETURN_IF_ERROR(LoadFrom(
       folder, "libtorch_cuda.so", RTLD_GLOBAL,
       fmt::format(
-          "`device=cuda`: the libtorch in {} is one without CUDA. Build Rhizome with "
+          "`device=cuda`: the libtorch in {} has no CUDA support. Build Rhizome with "
           "-DRHIZOME_TORCH= the folder of a torch wheel for CUDA 13 (pip install torch), {}",
           folder.string(), kWithoutDevice)));
   if (torch::cuda::is_available()) return Status::Ok();
   return Status::Unsupported(
-      fmt::format("`device=cuda`: libtorch in {} finds no device that it can use, or has worked in "
-                  "this process before CUDA was asked for: begin a process with `device=cuda`, {}",
+      fmt::format("`device=cuda`: libtorch in {} finds no usable device, or was used in this "
+                  "process before CUDA was requested; start a new process with `device=cuda`, {}",
                   folder.string(), kWithoutDevice));
 }
 

@@ -78,7 +78,7 @@ torch::Tensor AsTrained(const torch::Tensor& values) {
 
 torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors) {
   TORCH_CHECK(z.dim() == 2 && vectors.dim() == 2 && z.size(1) == vectors.numel(),
-              "attention: rows must have as many columns as there are numbers in the vectors");
+              "attention: rows must have as many columns as the vectors have numbers");
   if (!z.is_cpu()) {
     const torch::Tensor heads = z.view({z.size(0), vectors.size(0), vectors.size(1)});
     return at::bmm(heads.transpose(0, 1), vectors.unsqueeze(2)).squeeze(2).t();

@@ -106,7 +106,7 @@ class TileGradient {
 
 /// Accumulates the gradients of x and W from the gradients of tiles of z.
 class ProjectionGradient {
-  static_assert(WeightGradient::kMost <= kVectorGroups, "groups are those of vectors too");
+  static_assert(WeightGradient::kMost <= kVectorGroups, "groups must be groups of vectors too");
 
  public:
   /// `weight`: [out, in].

@@ -20,7 +20,7 @@ auto GuardedTorch(const Run& run) -> decltype(run()) {
     try {
       return run();
     } catch (const std::bad_alloc&) {
-      return Fail(Status::OutOfMemory("out of memory; make batch, fanout or cache smaller"));
+      return Fail(Status::OutOfMemory("out of memory; use a smaller batch, fanout or cache"));
     } catch (const DeviceFailure& failure) {
       return Fail(failure.status());
     } catch (const c10::Error& error) {

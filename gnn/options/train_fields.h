@@ -137,7 +137,7 @@ template <typename Visit, typename... Learning>
 void EachLearningField(Visit&& visit, Learning&... learning) {
   visit(
       Option{"learning.task", "task",
-             "What is learnt of a vertex; auto: integer labels are multiclass, uint8 labels of "
+             "What is predicted for a vertex; auto: integer labels are multiclass, uint8 labels of "
              "several columns multilabel (255: missing), float32 labels regression (NaN: missing)",
              Effect::kResolved}
           .Absent("auto"),

@@ -197,11 +197,11 @@ Result<std::shared_ptr<const float[]>> ScratchArray::Load(std::uint64_t chunk) {
                                        "continues from its last checkpoint",
                                        FileOf(step_, chunk).string(), what)));
   };
-  if (file->size_bytes() != size_bytes) return damaged("has another size than was written");
+  if (file->size_bytes() != size_bytes) return damaged("has another size than when it was written");
   const std::span<std::byte> bytes =
       std::as_writable_bytes(std::span(values.get(), size_bytes / sizeof(float)));
   RHIZOME_RETURN_IF_ERROR(ReadWhole(*file, bytes));
-  if (Xxh3(bytes) != files_[chunk].hash) return damaged("is not what was written");
+  if (Xxh3(bytes) != files_[chunk].hash) return damaged("differs from the bytes that were written");
   moving.CountRead(size_bytes);
   return std::shared_ptr<const float[]>(std::move(values));
 }

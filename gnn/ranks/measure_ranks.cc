@@ -70,8 +70,7 @@ Status EvaluateOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Tran
     if (!failure.ok()) measured = failure;
   }
   if (measured.code() != StatusCode::kIoError) return measured;
-  return {measured.code(), fmt::format("{} (when the kept weights were measured; the training "
-                                       "itself had ended)",
+  return {measured.code(), fmt::format("{} (while the final weights were measured, after training)",
                                        measured.message())};
 }
 

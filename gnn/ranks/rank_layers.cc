@@ -65,17 +65,16 @@ Status RankLayers::Send(FileSystem& fs, const Path& root, std::uint32_t peer, st
 Result<FinishedChunk> RankLayers::Receive(FileSystem& fs, const Path& root, std::uint32_t peer,
                                           std::uint64_t chunk) {
   const auto corrupt = [&](std::string_view what) {
-    return Fail(Status::Corruption(
-        fmt::format("rank {} ({}) sent {} in place of chunk {} of a layer: the ranks do not make "
-                    "the same calls",
-                    peer, transport_.HostOf(peer), what, chunk)));
+    return Fail(Status::Corruption(fmt::format(
+        "rank {} ({}) sent {} instead of chunk {} of a layer: the ranks do not make the same calls",
+        peer, transport_.HostOf(peer), what, chunk)));
   };
   ChunkHead head{};
   RHIZOME_RETURN_IF_ERROR(transport_.Exchange(peer, {}, head));
   const auto described = LoadLittle<std::uint64_t>(head.data());
   const auto bytes = LoadLittle<std::uint64_t>(head.data() + 8);
   if (described > kMaxDescription || bytes > kMaxMessageBytes)
-    return corrupt(fmt::format("{} and {} bytes", described, bytes));
+    return corrupt(fmt::format("a description of {} and a file of {} bytes", described, bytes));
   std::string description(described, '\0');
   std::vector<std::byte> file(bytes);
   RHIZOME_RETURN_IF_ERROR(
@@ -87,9 +86,9 @@ Result<FinishedChunk> RankLayers::Receive(FileSystem& fs, const Path& root, std:
   // LayerOutput::Adopt checks that the path belongs to the array. Here it must not lead out of
   // `root`.
   if (Path(entry.path).is_absolute() || entry.path.find("..") != std::string::npos)
-    return corrupt("a file elsewhere");
+    return corrupt("a file outside its folder");
   if (file.size() != entry.size_bytes || Xxh3(file) != entry.xxh3)
-    return corrupt("another file than it describes");
+    return corrupt("a file that does not match its description");
   const Status removed = fs.RemoveFile(root / entry.path);
   if (!removed.ok() && removed.code() != StatusCode::kNotFound) return Fail(removed);
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs, root / entry.path, file));

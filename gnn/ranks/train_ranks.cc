@@ -40,7 +40,7 @@ Status CheckOptions(const TrainOptions& options) {
   const auto refuse = [](const char* text) { return Status::InvalidArgument(text); };
   if (minibatch.device) return refuse("training over ranks runs on the CPU: omit `device`");
   if (minibatch.feed.overlap && *minibatch.feed.overlap == Overlap::kChangeset)
-    return refuse("ranks sample while they compute: omit `overlap=changeset`");
+    return refuse("training over ranks samples during computation: omit `overlap=changeset`");
   if (minibatch.feed.cache != PolicyKind::kBelady)
     return refuse("over ranks, `prefetch` selects the policy of the pool: omit `cache`");
   if (NeedsLists(prefetch.policy) && options.data.topology == TopologyPlace::kDirect) {
@@ -156,7 +156,7 @@ Status WithWayOn(const Status& status, const OneTraining& one, const TrainingRun
       every == 0 ? 0 : std::max(done - done % every, one.report.resumed_minibatches);
   return {status.code(),
           fmt::format("{} (in step {}; {})", status.message(), done + 1,
-                      every == 0  ? std::string("no checkpoints were asked for")
+                      every == 0  ? std::string("no checkpoints were requested")
                       : kept == 0 ? std::string("no checkpoint was written yet")
                                   : fmt::format("`resume` continues after step {}", kept))};
 }

@@ -233,19 +233,20 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   };
   if (!file.metadata.contains(kJobKey) || !file.metadata.contains(kProgressKey) ||
       !file.metadata.contains(kHashKey))
-    return damaged("its metadata are not those of a checkpoint");
+    return damaged("its metadata lacks an entry of checkpoints");
   if (file.metadata.at(kHashKey) != HashWithout(file, kHashKey)) return damaged("wrong checksum");
   const std::string place = fmt::format("checkpoint {}", path.string());
   const std::string other = fmt::format(
-      "{} is of a run with other options, or of another state of the store; train without `resume` "
-      "to start over, or give it another `job`",
+      "{} belongs to a run with other options, or to another state of the store; train without "
+      "`resume` to start over, or choose another `job`",
       place);
-  RHIZOME_ASSIGN_OR_RETURN(const bool compared,
-                           CompareJobs(file.metadata.at(kJobKey), job,
-                                       {.place = place,
-                                        .other = other,
-                                        .remedy = "resume on the copy that the checkpoint is of, "
-                                                  "or train without `resume` to start over"}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const bool compared,
+      CompareJobs(file.metadata.at(kJobKey), job,
+                  {.place = place,
+                   .other = other,
+                   .remedy = "resume on the copy of the store that the checkpoint belongs to, or "
+                             "train without `resume` to start over"}));
   Checkpoint checkpoint;
   checkpoint.by_numbers = !compared;
   try {

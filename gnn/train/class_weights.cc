@@ -57,7 +57,7 @@ Result<std::vector<float>> ReadWeights(const std::string& path, std::size_t clas
   Result<std::unique_ptr<InputStream>> stream = InputStream::Open(FileSystem::Posix(), path);
   if (!stream && stream.error().code() == StatusCode::kNotFound) {
     return Fail(
-        Status::NotFound("no such file; give 'balanced', or a text file with a number a line"));
+        Status::NotFound("no such file; give 'balanced', or a text file with one number per line"));
   }
   if (!stream) return Fail(stream.error());
   RHIZOME_ASSIGN_OR_RETURN(

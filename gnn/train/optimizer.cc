@@ -178,7 +178,7 @@ Status Optimizer::RestoreState(const LearnerState& state) {
     }
   });
   if (used != state.tensors.size())
-    return Status::Corruption("the optimiser's state is not that of these weights");
+    return Status::Corruption("the state of the optimiser does not match these weights");
   steps_ = state.steps;
   return Status::Ok();
 }

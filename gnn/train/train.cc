@@ -301,8 +301,8 @@ Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
   if (!checkpoint) return Status::Ok();
   if (checkpoint->by_numbers && one.run.warn) {
     one.run.warn(
-        "an older version wrote the checkpoint, and noted the numbers of the store's state alone: "
-        "that the store is not a copy which has diverged from it was not checked");
+        "an older version of Rhizome wrote the checkpoint and recorded only commit numbers, so it "
+        "was not checked whether the store is a copy that has diverged");
   }
   RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
   one.report.resumed_minibatches += run.progress().done;

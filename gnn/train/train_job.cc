@@ -37,8 +37,8 @@ Status CheckTrainOptions(const TrainOptions& options) {
         fmt::format("array {} cannot be both features and labels", options.data.labels));
   }
   if (options.learning.epochs > EpochPlan::kMaxEpochs) {
-    return Status::InvalidArgument(
-        fmt::format("{} epochs; at most {}", options.learning.epochs, EpochPlan::kMaxEpochs));
+    return Status::InvalidArgument(fmt::format("{} epochs; at most {} are possible",
+                                               options.learning.epochs, EpochPlan::kMaxEpochs));
   }
   RHIZOME_RETURN_IF_ERROR(CheckRanges(options));
   // Checks now that the results can be written, rather than after hours of training.
@@ -86,11 +86,11 @@ Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
   if (minibatch == nullptr || !job.model->layer(job.model->layers() - 1).norms_targets())
     return Status::Ok();
   if (minibatch->batch_size > 1 && job.train.size() > 1) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "a batch norm needs minibatches of more than one vertex, and {}, or train a model without "
-      "batch norm (gin has one in each layer)",
-      minibatch->batch_size == 1 ? "the batch size is 1: raise it"
-                                 : "the training set has one: add vertices to it"));
+  return Status::InvalidArgument(
+      fmt::format("a batch norm needs minibatches of more than one vertex, but {}, or train a "
+                  "model without batch norm (gin has one in each layer)",
+                  minibatch->batch_size == 1 ? "the batch size is 1; raise it"
+                                             : "the training set has one vertex; add more"));
 }
 
 /// Checks that the store keeps the lists that layers use, and the opposite direction's.
@@ -98,10 +98,10 @@ Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
 /// ingest that direction in vain.
 Status CheckBothSides(const GenerationInfo& info) {
   if (info.symmetric || info.directions == Direction::kBoth) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "the store keeps no {}-edges, and `full_graph` aggregates gradients against the direction "
-      "that layers walk; ingest it with `directions=both`, or with `undirected`",
-      info.directions == Direction::kIn ? "out" : "in"));
+  return Status::InvalidArgument(
+      fmt::format("the store keeps no {}-edges, but `full_graph` aggregates gradients along the "
+                  "opposite direction; ingest it with `directions=both`, or with `undirected`",
+                  info.directions == Direction::kIn ? "out" : "in"));
 }
 
 /// Resolves the sampling options against the graph.
@@ -117,8 +117,8 @@ Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   RHIZOME_RETURN_IF_ERROR(SetValidSampler(eval_fanouts, options.model.layers, job.sampling));
   if (!options.learning.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
   return Status::InvalidArgument(
-      "the metrics at the end are computed layer by layer, and that is not how these neighbours "
-      "are drawn; train with `test=false`, and measure by an inference with `mode=samplewise`");
+      "the final metrics are computed layer by layer, which this sampling does not support; train "
+      "with `test=false`, and measure by an inference with `mode=samplewise`");
 }
 
 /// Returns the id of the array that `split` names, which has been read already.
@@ -176,14 +176,14 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
   for (const auto& [name, tensor] : into.tensors) {
     const auto found = from.tensors.find(name);
     if (found != from.tensors.end() && found->second.shape == tensor.shape) continue;
-    return Status::InvalidArgument(fmt::format(
-        "`init={}`: its tensor {} {}, and this model's has shape [{}]; give the options with which "
-        "it was trained",
-        options.learning.init.string(), name,
-        found == from.tensors.end()
-            ? std::string("is missing")
-            : fmt::format("has shape [{}]", fmt::join(found->second.shape, ", ")),
-        fmt::join(tensor.shape, ", ")));
+    return Status::InvalidArgument(
+        fmt::format("`init={}`: its tensor {} {}, but the shape in this model is [{}]; give the "
+                    "options with which it was trained",
+                    options.learning.init.string(), name,
+                    found == from.tensors.end()
+                        ? std::string("is missing")
+                        : fmt::format("has shape [{}]", fmt::join(found->second.shape, ", ")),
+                    fmt::join(tensor.shape, ", ")));
   }
   if (from.tensors.size() != into.tensors.size()) {
     return Status::InvalidArgument(
@@ -205,13 +205,13 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
   if (!absent.empty()) {
     const std::size_t shown = std::min(absent.size(), kShown);
     warnings.push_back(fmt::format(
-        "{} of {} classes have no training vertex, and will not be learnt: {}{}", absent.size(),
+        "{} of {} classes have no training vertex, so they will not be learnt: {}{}", absent.size(),
         counts.size(),
         fmt::join(absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
         shown < absent.size() ? ", ..." : ""));
   }
   if (options.job.out.empty())
-    warnings.emplace_back("no `out`: the model is measured and then lost");
+    warnings.emplace_back("`out` is not set: the model is measured and not saved");
   return warnings;
 }
 

@@ -62,7 +62,8 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
                     Fits(checkpoint.valid_scores, valid_) &&
                     (!train_ || Fits(checkpoint.train_scores, *train_)) &&
                     checkpoint.progress.done <= plan_.all();
-  if (!fits) return Status::Corruption("the checkpoint is not of this model and these epochs");
+  if (!fits)
+    return Status::Corruption("the checkpoint does not belong to this model and these epochs");
   RHIZOME_RETURN_IF_ERROR(steps_.RestoreState(checkpoint.learner));
   model_.RestoreWeights(checkpoint.weights);
   best_weights_ = checkpoint.best_weights;
@@ -169,7 +170,7 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   for (const MetricValue& value : metrics.values) {
     if (value.metric != options_.monitor) continue;
     return Status::InvalidArgument(
-        fmt::format("the validation set has no {}, which is to select the best epoch: {}; choose "
+        fmt::format("the validation set has no {}, which selects the best epoch: {}; choose "
                     "another metric with `monitor`",
                     MetricName(value.metric), value.reason));
   }
@@ -224,8 +225,8 @@ void TrainingRun::WarnOfLoss(const EpochReport& epoch) {
   if (!(epoch.loss > kLossBeyondReason * first)) return;
   warned_ = true;
   options_.warn(fmt::format(
-      "the loss of epoch {} is {:.3g}, that of the first {:.3g}: a smaller learning rate than {}, "
-      "or `clip_norm`, may help",
+      "the loss of epoch {} is {:.3g}, but the loss of the first is {:.3g}; a smaller learning "
+      "rate than {}, or `clip_norm`, may help",
       progress_.epochs.size() + 1, epoch.loss, first, learning().learning_rate));
 }
 
@@ -261,10 +262,9 @@ Status TrainingRun::Diverged() const {
         fmt::format("{}: array {} has NaN or an infinite value for vertex {}; correct its row",
                     where, options_.features, *vertex));
   }
-  return Status::InvalidArgument(
-      fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "
-                  "or `clip_norm`",
-                  where, options_.features, learning().learning_rate));
+  return Status::InvalidArgument(fmt::format(
+      "{}; check array {} for huge values, or use a smaller learning rate than {}, or `clip_norm`",
+      where, options_.features, learning().learning_rate));
 }
 
 /// Returns the progress text about the current epoch.

@@ -59,7 +59,7 @@ Status CheckFree(const Store& store, const AddArrayOptions& options) {
   }
   if (store.manifest().FindArray(name) == nullptr || options.new_version) return Status::Ok();
   return Status::AlreadyExists(fmt::format(
-      "there is an array '{}' already: add a new version of it, or choose another name", name));
+      "an array '{}' exists already; add a new version of it, or choose another name", name));
 }
 
 /// Takes one array from a file into a store: reads and permutes it, and writes it below scratch/.
@@ -178,8 +178,8 @@ Status ArrayJob::CheckFit() const {
   if (live_.deleted_count() == 0)
     return Status::InvalidArgument(fmt::format("{}the graph has {} vertices", has, most));
   return Status::InvalidArgument(fmt::format(
-      "{}the graph has {} vertices, without {} that were deleted: a file without ids has one row "
-      "for each of them, in the order in which export writes them; name the ids of its rows",
+      "{}the graph has {} vertices ({} deleted): a file without ids must have one row for each "
+      "vertex, in the order of an export; give a file with the ids of its rows",
       has, most, live_.deleted_count()));
 }
 
@@ -220,7 +220,7 @@ Status ArrayJob::ReadIds() {
     const auto vertex = Find(ids, text);
     if (!vertex)
       return Status::NotFound(fmt::format("{}: {}", reader->Place(), vertex.error().message()));
-    if (seen[static_cast<std::size_t>(*vertex)]) return bad("id '" + text + "' stands there twice");
+    if (seen[static_cast<std::size_t>(*vertex)]) return bad("id '" + text + "' is repeated");
     seen[static_cast<std::size_t>(*vertex)] = true;
     vertex_of_row_.push_back(*vertex);
     if (vertex_of_row_.size() % kLinesPerReport == 0)
@@ -373,36 +373,37 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   RHIZOME_ASSIGN_OR_RETURN(const auto old, store_->OpenArray(reference));
   ArrayEntry entry = old->entry();
   if (entry.rows != Rows() || FirstDimension(entry) != "row")
-    return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", reference)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("'{}' is not an array of vertices", reference)));
   RHIZOME_ASSIGN_OR_RETURN(const auto homes, HomesOfArray(entry));
   if (homes)
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}' keeps the homes of rows: those of new vertices are put, which checks "
-                    "that they are below {}, and not appended",
+        fmt::format("'{}' keeps the homes of rows, to which no rows are appended; put the homes of "
+                    "new vertices instead, which checks that they are below {}",
                     reference, homes->homes)));
   const std::uint64_t given = RowsOfAppended(entry);
   const std::uint64_t place = live_.PlaceOf(static_cast<VertexId>(given));
   const std::uint64_t left = live_.count() - place;
   if (left == 0)
-    return Fail(Status::InvalidArgument(
-        fmt::format("'{}' has a row for each of the {} vertices: there is nothing to append",
-                    reference, live_.count())));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' already has a row for each of the {} vertices; there is nothing to append", reference,
+        live_.count())));
   if (!input_.dtype) input_.dtype = entry.dtype;
   RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
   file_->missing = MissingRowOf(entry);
   if (file_->rows > left || file_->dim != entry.dim || file_->dtype != entry.dtype) {
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}' takes {} more rows of {} {}: {} has {} rows of {} {}", reference, left,
-                    entry.dim, DataTypeName(entry.dtype), file_->path, file_->rows, file_->dim,
-                    DataTypeName(file_->dtype))));
+        fmt::format("'{}' accepts {} more rows of {} {}, but {} has {} rows of {} {}", reference,
+                    left, entry.dim, DataTypeName(entry.dtype), file_->path, file_->rows,
+                    file_->dim, DataTypeName(file_->dtype))));
   }
   if (options_.ids) RHIZOME_RETURN_IF_ERROR(ReadIds());
   const std::vector<VertexId> named = std::move(vertex_of_row_);
   PlaceRows(place, file_->rows);
   if (options_.ids && named != vertex_of_row_)
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}' takes the rows of the {} vertices after {}, in the order of their ids, "
-                    "but {} names others: rows of single ids are put",
+        fmt::format("'{}' accepts the rows of the {} vertices after {}, in the order of their ids, "
+                    "but {} names other vertices; to write rows of single ids, put them instead",
                     reference, file_->rows, given, options_.ids->string())));
   rows_given_ = static_cast<std::uint64_t>(live_.At(place + file_->rows));
   const std::uint64_t count = rows_given_ - given;  // includes deleted vertices

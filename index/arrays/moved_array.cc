@@ -112,8 +112,9 @@ Status MovedArray::OpenKept() {
   const auto& arrays = current_.manifest().arrays;
   const ArrayEntry* entry = FindStoredArray(arrays, made_.appended->array);
   if (entry == nullptr || entry->array_id != old_->entry().array_id)
-    return Status::NotFound(fmt::format("array '{}' was dropped or replaced while rows were made",
-                                        ShownName(made_.appended->array)));
+    return Status::NotFound(
+        fmt::format("array '{}' was dropped or replaced while its rows were computed",
+                    ShownName(made_.appended->array)));
   const auto open = [&](const ArrayEntry& stored) { return current_.OpenArray(stored.name); };
   RHIZOME_ASSIGN_OR_RETURN(kept_, open(*entry));
   RHIZOME_ASSIGN_OR_RETURN(kept_rows_, OpenRows(*kept_, arrays, open, memory_bytes()));

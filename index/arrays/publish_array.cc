@@ -22,16 +22,16 @@ using Steps = std::function<Status(ArrayChange& change, const ArraySource& sourc
 Status CheckContinues(const MadeArray& made, const Store& current) {
   const Store& before = made.made_for;
   const auto refuse = [&](std::string_view what) {
-    return Status::InvalidArgument(
-        fmt::format("'{}' is {} than the one that the array was made for; run the job again on it",
-                    current.path().string(), what));
+    return Status::InvalidArgument(fmt::format(
+        "'{}' is {} than the one that the array was computed for; run the job again on it",
+        current.path().string(), what));
   };
   if (current.id() != before.id()) return refuse("another store");
   if (current.manifest().generation == before.manifest().generation &&
       HashOfGraph(current.manifest()) != HashOfGraph(before.manifest()))
-    return refuse("another copy of the store, which has diverged,");
+    return refuse("a different, diverged copy of the store");
   RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(made.source.arrays.front(), current));
-  return same ? Status::Ok() : refuse("another copy of the store, which has diverged,");
+  return same ? Status::Ok() : refuse("a different, diverged copy of the store");
 }
 
 /// Publishes the array in the generation of `current`.

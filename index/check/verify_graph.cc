@@ -151,7 +151,7 @@ Status GraphVerifier::CheckArrays() {
     const bool sidecar = entry.name.ends_with(".crc32c");
     if (entry.layout != ArrayLayout::kRow || sidecar) continue;
     if (manifest.FindArray(SidecarName(entry.name)) == nullptr) {
-      AddDamage(ArrayFolder(entry.name), "its sidecar of row checksums is missing");
+      AddDamage(ArrayFolder(entry.name), "its file of row checksums is missing");
       continue;
     }
     RHIZOME_RETURN_IF_ERROR(CheckRowSums(entry));
@@ -193,7 +193,8 @@ Status GraphVerifier::CheckRowSums(const ArrayEntry& entry) {
   if (!sums) return Note(ArrayFolder(SidecarName(entry.name), entry.form), sums.error());
   const ArrayEntry& sidecar = (*sums)->entry();
   if (sidecar.rows != entry.rows || sidecar.row_bytes() != sizeof(std::uint32_t)) {
-    AddDamage(ArrayFolder(sidecar.name, sidecar.form), "not one uint32 for each row of its array");
+    AddDamage(ArrayFolder(sidecar.name, sidecar.form),
+              "is not one uint32 for each row of its array");
     return Status::Ok();
   }
   if (report_.rows_checked) return Status::Ok();  // VerifyFiles checked them when it read the bytes
@@ -223,7 +224,7 @@ Status GraphVerifier::CompareChunk(const ChunkArray& rows, const ChunkArray& sum
     const auto row = std::span(bytes).subspan(i * entry.row_bytes(), entry.row_bytes());
     if (RowCrc(entry.array_id, first + i, row) == expected[i]) continue;
     AddDamage(ChunkPath(entry.name, chunk),
-              fmt::format("row {} does not have the checksum of the sidecar", first + i));
+              fmt::format("row {} does not match its checksum", first + i));
     break;
   }
   return Status::Ok();

@@ -174,7 +174,7 @@ std::string TopologyVerifier::WrongClaim(const Adjacency& adjacency) const {
     else if (claimed.in_degree != real.in_degree)
       wrong = "the in-degree";
     if (wrong != nullptr)
-      return fmt::format("{} of row {} does not fit the other partitions", wrong, row);
+      return fmt::format("{} of row {} contradicts the other partitions", wrong, row);
   }
   return {};
 }

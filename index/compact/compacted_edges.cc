@@ -73,8 +73,8 @@ class CompactedEdges::Attributes {
       if (entry.rows != parts.partitions[p].edge_count() || entry.dtype != about.dtype ||
           entry.dim != about.dim)
         return Fail(
-            Status::Corruption(fmt::format("array '{}' has not {} {} for each edge", entry.name,
-                                           about.dim, DataTypeName(about.dtype))));
+            Status::Corruption(fmt::format("array '{}' does not have {} {} for each edge",
+                                           entry.name, about.dim, DataTypeName(about.dtype))));
       RHIZOME_RETURN_IF_ERROR(CheckChunkLengths(*array));  // before allocating all rows
       std::vector<std::byte>& bytes = loaded.bytes_.emplace_back(entry.rows * entry.row_bytes());
       RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, entry.rows, bytes));

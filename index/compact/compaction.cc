@@ -63,10 +63,10 @@ Status CheckSpace(Store& store, const CompactionInput& input) {
   RHIZOME_RETURN_IF_ERROR(store.RemoveKept());
   RHIZOME_ASSIGN_OR_RETURN(free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
-  return Status::OutOfSpace(fmt::format(
-      "'{}': the next generation takes about {} MiB beside this one, but the disk has {} MiB left; "
-      "nothing was changed; make room and compact again",
-      store.path().string(), (needed >> 20) + 1, free >> 20));
+  return Status::OutOfSpace(
+      fmt::format("'{}': the next generation needs about {} MiB on disk in addition to this one, "
+                  "but {} MiB are free; nothing was changed; free disk space and compact again",
+                  store.path().string(), (needed >> 20) + 1, free >> 20));
 }
 
 std::uint64_t ArrayMemoryBytes(const CompactOptions& options) {
@@ -152,8 +152,8 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
     if (before->rows != input.parts->order.size() || before->row_bytes() != 1)
-      return Status::Corruption(
-          fmt::format("array '{}' has not one byte for each vertex", ShownName(before->name)));
+      return Status::Corruption(fmt::format("array '{}' does not have one byte for each vertex",
+                                            ShownName(before->name)));
     std::vector<std::uint8_t> rows(before->rows);
     RHIZOME_RETURN_IF_ERROR(
         array->ReadRows(0, before->rows, std::as_writable_bytes(std::span(rows))));

@@ -60,8 +60,9 @@ std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::s
 
 Status UnknownType(std::string_view what, const std::string& name,
                    const std::vector<std::string>& schema) {
-  return Invalid("{} type '{}' does not exist; there are: {}. Write with create_types to add it",
-                 what, name, fmt::join(schema, ", "));
+  return Invalid(
+      "{} type '{}' does not exist; existing types: {}. Write with create_types to add it", what,
+      name, fmt::join(schema, ", "));
 }
 
 }  // namespace
@@ -124,11 +125,11 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   if (!std::isfinite(operation.weight)) return Invalid("the weight is not finite");
   if (!parts_.info().weighted && operation.weight != 1)
     return Invalid(
-        "a weight was given, but the store has none; it needs a weight column when it "
-        "is ingested");
+        "a weight was given, but the edges of this store have none; ingest it again with a weight "
+        "column");
   const std::uint64_t values = EdgeValueCount(parts_.edge_attributes);
   if (!operation.attributes.empty() && operation.attributes.size() != values)
-    return Invalid("{} values of edge attributes, but an edge of this store has {}",
+    return Invalid("{} values of edge attributes were given, but an edge of this store has {}",
                    operation.attributes.size(), values);
   RHIZOME_ASSIGN_OR_RETURN(const auto bits, AttributeBits(operation.attributes));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId src, FindOrAdd(operation.id));
@@ -186,12 +187,12 @@ Status BatchResolver::PutRow(const Operation& operation) {
     return Invalid("array '{}' has a row for each edge", ShownName(array->name));
   const std::string_view dtype = DataTypeName(array->dtype);
   const bool other_type = !operation.row_type.empty() && operation.row_type != dtype;
-  if (other_type && !RHIZOME_MUTANT("type of a row is not looked at"))
-    return Invalid("array '{}' is {}, but a row of {} was given: no number is converted{}",
+  if (other_type && !RHIZOME_MUTANT("the type of a row is not checked"))
+    return Invalid("array '{}' is {}, but the row given is {}; rows are not converted{}",
                    ShownName(array->name), dtype, operation.row_type,
                    array->dtype == DataType::kFloat16 ? "; give the bytes of float16" : "");
   if (operation.row.size() != array->row_bytes())
-    return Invalid("a row of {} bytes, but array '{}' has {} x {} = {} bytes a row",
+    return Invalid("the row given has {} bytes, but a row of array '{}' has {} x {} = {} bytes",
                    operation.row.size(), ShownName(array->name), array->dim,
                    DataTypeName(array->dtype), array->row_bytes());
   RHIZOME_ASSIGN_OR_RETURN(const auto homes, HomesOfArray(*array));
@@ -199,7 +200,7 @@ Status BatchResolver::PutRow(const Operation& operation) {
     std::int32_t home = kNoHome;
     std::memcpy(&home, operation.row.data(), sizeof(home));
     if (!homes->Allows(home))
-      return Invalid("home {} is not in [0, {}), nor -1 (none)", home, homes->homes);
+      return Invalid("home {} is neither in [0, {}) nor -1 (none)", home, homes->homes);
   }
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
   builder_.PutRow(array->array_id, vertex);
@@ -210,11 +211,12 @@ Status BatchResolver::PutRow(const Operation& operation) {
 Result<ExternalId> BatchResolver::OwnKind(const ExternalId& given) const {
   auto id = parts_.OwnKind(given);
   if (!id)
-    return Fail(Invalid("id '{}' is not an integer, as this store's ids are", ToString(given)));
+    return Fail(
+        Invalid("id '{}' is not an integer, but this store has integer ids", ToString(given)));
   const auto* text = std::get_if<std::string>(&*id);
   if (text != nullptr && (text->empty() || text->size() > kMaxIdBytes || !IsUtf8(*text)))
-    return Fail(Invalid("an id is 1 to {} bytes of UTF-8, but one has {}{}", kMaxIdBytes,
-                        text->size(), IsUtf8(*text) ? "" : " that are not UTF-8"));
+    return Fail(Invalid("an id must have 1 to {} bytes of UTF-8, but one has {} bytes{}",
+                        kMaxIdBytes, text->size(), IsUtf8(*text) ? "" : " that are not UTF-8"));
   return *std::move(id);
 }
 
@@ -227,8 +229,8 @@ Result<VertexId> BatchResolver::FindOrAdd(const ExternalId& given) {
   RHIZOME_ASSIGN_OR_RETURN(ExternalId id, OwnKind(given));
   if (const auto vertex = Find(id)) return *vertex;
   if (!options_.create_vertices)
-    return Fail(
-        Status::NotFound(fmt::format("no vertex with the external id \"{}\"", ToString(id))));
+    return Fail(Status::NotFound(
+        fmt::format("there is no vertex with the external id \"{}\"", ToString(id))));
   const VertexId vertex = builder_.AddVertex(id, 0);
   own_ids_[std::move(id)] = vertex;
   return vertex;
@@ -241,7 +243,8 @@ Result<TypeId> BatchResolver::EdgeType(const std::string& name) {
   if (!options_.create_types) return Fail(UnknownType("edge", name, delta_.edge_types()));
   RHIZOME_RETURN_IF_ERROR(CheckName("edge type", name));
   const std::size_t number = delta_.edge_types().size() + added.size();
-  if (number >= kMaxTypes) return Fail(Invalid("more than {} edge types", kMaxTypes));
+  if (number >= kMaxTypes)
+    return Fail(Invalid("there would be more than {} edge types", kMaxTypes));
   builder_.AddEdgeType(name);
   return static_cast<TypeId>(number);
 }
@@ -253,7 +256,8 @@ Result<TypeId> BatchResolver::VertexType(const std::string& name) {
   if (!options_.create_types) return Fail(UnknownType("vertex", name, delta_.vertex_types()));
   RHIZOME_RETURN_IF_ERROR(CheckName("vertex type", name));
   const std::size_t number = delta_.vertex_types().size() + added.size();
-  if (number >= kMaxTypes) return Fail(Invalid("more than {} vertex types", kMaxTypes));
+  if (number >= kMaxTypes)
+    return Fail(Invalid("there would be more than {} vertex types", kMaxTypes));
   builder_.AddVertexType(name);
   return static_cast<TypeId>(number);
 }

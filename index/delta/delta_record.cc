@@ -61,19 +61,21 @@ class Decoder {
   Result<DeltaRun> Decode(std::uint64_t sequence) {
     const auto version = in_.Number<std::uint8_t>("version");
     if (version > kDeltaRecordVersion)
-      return Fail(Status::Unsupported(fmt::format("version {}: use a newer Rhizome", version)));
+      return Fail(
+          Status::Unsupported(fmt::format("version {}; use a newer version of Rhizome", version)));
     if (version == 0) in_.Refuse("version", "is 0");
     if (in_.Number<std::uint64_t>("sequence") != sequence) in_.Refuse("sequence", "is another's");
     const auto previous = in_.Number<std::uint64_t>("previous");
     if (context_.first ? previous > context_.previous : previous != context_.previous)
-      in_.Refuse("previous", fmt::format("is not {}: a commit between is lost", context_.previous));
+      in_.Refuse("previous",
+                 fmt::format("is not {}: a commit before it is lost", context_.previous));
     const HistoryState state = version >= 2 ? ReadHistoryState(in_) : HistoryState{};
     ReadTypes();
     ReadVertices();
     ReadEdges();
     ReadDeleted();
     ReadRows();
-    if (in_.left() > 0) in_.Refuse("end", "bytes too many");
+    if (in_.left() > 0) in_.Refuse("end", "has extra bytes");
     RHIZOME_RETURN_IF_ERROR(in_.status());
     DeltaRun run = builder_.Finish(sequence);
     run.state = state;
@@ -91,7 +93,7 @@ class Decoder {
     edge_types_ = context_.edge_types + edge_types;
     vertex_types_ = context_.vertex_types + vertex_types;
     if (edge_types_ > kMaxTypes || vertex_types_ > kMaxTypes)
-      in_.Refuse("types", "are more than there may be");
+      in_.Refuse("types", "are more than the limit");
   }
 
   void ReadVertices() {
@@ -124,7 +126,7 @@ class Decoder {
       const VertexId dst = ReadVertex("target");
       const auto type = in_.Number<std::uint16_t>("edge type");
       if (type >= edge_types_) in_.Refuse("edge type", "does not exist");
-      if (context_.symmetric && src > dst) in_.Refuse("source", "is above its target");
+      if (context_.symmetric && src > dst) in_.Refuse("source", "is larger than the target");
       const auto flags = in_.Number<std::uint8_t>("flags");
       if ((flags & ~kErase) != 0) in_.Refuse("flags", "has unknown bits");
       if ((flags & kErase) != 0) {

@@ -24,9 +24,9 @@ Status DeltaRowWriter::Put(std::uint64_t array_id, VertexId first, std::uint64_t
   if (rows.empty() || row_bytes == 0) return Status::Ok();
   const std::uint64_t count = rows.size() / row_bytes;
   if (first < 0 || static_cast<std::uint64_t>(first) + count > vertices())
-    return Status::InvalidArgument(fmt::format("rows for the vertices from {} to {}, of {}", first,
-                                               first + static_cast<VertexId>(count) - 1,
-                                               vertices()));
+    return Status::InvalidArgument(
+        fmt::format("rows for the vertices {} to {} are out of range: there are {} vertices", first,
+                    first + static_cast<VertexId>(count) - 1, vertices()));
   const DeltaContext context = delta_->Context();
   DeltaRunBuilder builder(context.symmetric, context.attribute_count,
                           static_cast<VertexId>(context.vertices));

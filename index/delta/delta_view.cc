@@ -179,7 +179,7 @@ Result<std::vector<Gone>> DeltaViewBuilder::CollectGone(Direction direction) con
     RHIZOME_RETURN_IF_ERROR(ScanForDeleted(direction, gone));
   } else {
     for (const VertexId vertex : deleted) {
-      if (InBase(vertex) && !RHIZOME_MUTANT("lists go on naming deleted vertices"))
+      if (InBase(vertex) && !RHIZOME_MUTANT("lists still name deleted vertices"))
         RHIZOME_RETURN_IF_ERROR(NeighborsOfDeleted(vertex, Opposite(direction), gone));
     }
   }

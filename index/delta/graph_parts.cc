@@ -44,7 +44,7 @@ Result<std::vector<bool>> WantedPartitions(const Store& store, const GraphOption
   for (const PartitionId partition : options.partitions) {
     if (partition >= count)
       return Fail(Status::InvalidArgument(
-          fmt::format("{}: there is no partition {} to load; the store has {}, from 0 on",
+          fmt::format("{}: there is no partition {} to load; the store has {}, counted from 0",
                       store.path().string(), partition, count)));
     wanted[partition] = true;
   }
@@ -129,7 +129,7 @@ Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const
   auto attributes = EdgeAttributesOf(store->manifest());
   if (EdgeValueCount(attributes) > kMaxEdgeValues)
     return Fail(Status::Corruption(
-        fmt::format("the manifest tells of {} values an edge; at most {} are possible",
+        fmt::format("the manifest has {} values per edge, but at most {} are possible",
                     EdgeValueCount(attributes), kMaxEdgeValues)));
   return std::shared_ptr<const GraphParts>(
       new GraphParts{.store = std::move(store),
@@ -174,11 +174,11 @@ Status GraphParts::NotLoaded(PartitionId partition, std::string_view what,
   std::string named;
   for (std::size_t p = 0; p < partitions.size(); ++p)
     if (partitions[p].loaded()) named += fmt::format("{}{}", named.empty() ? "" : ", ", p);
-  return Status::InvalidArgument(fmt::format(
-      "{}: partition {} is not loaded, but {}{} needs it: this graph was opened with partitions {} "
-      "of {} (GraphOptions::partitions)",
-      store->path().string(), partition, what, row ? fmt::format(" {}", *row) : std::string(),
-      named, partitions.size()));
+  return Status::InvalidArgument(
+      fmt::format("{}: partition {} is not loaded, but {}{} needs it: this graph was opened with "
+                  "partitions {} of {}; add it to GraphOptions::partitions",
+                  store->path().string(), partition, what,
+                  row ? fmt::format(" {}", *row) : std::string(), named, partitions.size()));
 }
 
 Status GraphParts::CheckWhole(std::string_view what) const {
@@ -189,7 +189,7 @@ Status GraphParts::CheckWhole(std::string_view what) const {
 
 Status GraphParts::MissingRow(Row row, PartitionId owner, PartitionId partition) const {
   return Status::Corruption(
-      fmt::format("{}: row {} is missing, though partition {} says that it has edges there",
+      fmt::format("{}: row {} is missing, but partition {} has edges of it",
                   (store->GenerationFolder() / PartitionPath(partition)).string(), row, owner));
 }
 
@@ -210,7 +210,7 @@ Result<Adjacency> FitsManifest(Adjacency adjacency, const GenerationInfo& info) 
   if (adjacency.symmetric() != info.symmetric || adjacency.weighted() != info.weighted ||
       adjacency.has(Direction::kOut) != out || adjacency.has(Direction::kIn) != in) {
     return Fail(Status::Corruption(
-        fmt::format("{}: header: directions, symmetry or weights are not those of the manifest",
+        fmt::format("{}: header: directions, symmetry or weights differ from the manifest",
                     adjacency.file().path().string())));
   }
   return adjacency;
@@ -258,7 +258,7 @@ Result<std::uint64_t> internal::CountDeletedVertices(const Store& store) {
                            ReadStructs<IdsHeader>(file, kind(IdsSection::kHeader), 1));
   if (headers.front().deleted > info.vertices)
     return Fail(Status::Corruption(
-        fmt::format("{}: more deleted vertices than there are", file.path().string())));
+        fmt::format("{}: there are more deleted vertices than vertices", file.path().string())));
   return headers.front().deleted;
 }
 

@@ -16,8 +16,8 @@ Result<std::size_t> RowOverlay::Split(std::span<const VertexId> vertices, std::s
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const VertexId vertex = vertices[i];
     if (vertex < 0 || static_cast<std::uint64_t>(vertex) >= delta.vertices())
-      return Fail(Status::InvalidArgument(
-          fmt::format("no vertex {}: the graph has {} vertices", vertex, delta.vertices())));
+      return Fail(Status::InvalidArgument(fmt::format(
+          "there is no vertex {}: the graph has {} vertices", vertex, delta.vertices())));
     const auto to = out.subspan(i * row_bytes, row_bytes);
     const auto commit = delta.RowCommit(array.array_id, vertex);
     if (commit && !RHIZOME_MUTANT("rows that were put are forgotten")) {
@@ -37,8 +37,8 @@ Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std:
     return Status::InvalidArgument(
         fmt::format("array '{}' does not have a row for each vertex", ShownName(array.name)));
   if (out_bytes == vertices * array.row_bytes()) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("{} bytes for {} rows of {} bytes", out_bytes, vertices, array.row_bytes()));
+  return Status::InvalidArgument(fmt::format("the buffer has {} bytes for {} rows of {} bytes",
+                                             out_bytes, vertices, array.row_bytes()));
 }
 
 }  // namespace internal

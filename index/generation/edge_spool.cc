@@ -23,8 +23,8 @@ Status EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes)
     return Status::InvalidArgument("the values of an edge are int64 or float32");
   const std::size_t count = bytes.size() / DataTypeBytes(dtype);
   if (count * DataTypeBytes(dtype) != bytes.size())
-    return Status::InvalidArgument(
-        fmt::format("{} bytes are not whole values of {}", bytes.size(), DataTypeName(dtype)));
+    return Status::InvalidArgument(fmt::format("{} bytes are not a whole number of values of {}",
+                                               bytes.size(), DataTypeName(dtype)));
   if (dtype == DataType::kFloat32) BecomeFloat();
   if (dtype == DataType::kInt64 && dtype_ == DataType::kFloat32) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -179,7 +179,7 @@ Status internal::DecodeEdges(std::span<const std::byte> block, EdgeList& edges) 
     RHIZOME_RETURN_IF_ERROR(edges.attributes[i].AddBytes(dtype, bytes));
   }
   if (whole && cursor.empty()) return Status::Ok();
-  return Status::Corruption("a block of spilled edges has another length than its head says");
+  return Status::Corruption("a block of spilled edges has another length than its header says");
 }
 
 void internal::ClearEdges(EdgeList& edges) {

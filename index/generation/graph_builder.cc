@@ -186,10 +186,10 @@ Status GraphBuilder::CheckMemory() const {
   if (needed <= options_.memory_bytes) return Status::Ok();
   const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, vertex_bytes);
   const std::uint64_t fit = left / EdgeBytes();
-  std::string hint = "allow more memory";
+  std::string hint = "raise the memory limit";
   if (fit > 0)
-    hint =
-        fmt::format("allow more memory, or give `partitions={}`", info_.edges * 11 / 10 / fit + 1);
+    hint = fmt::format("raise the memory limit, or use `partitions={}`",
+                       info_.edges * 11 / 10 / fit + 1);
   return Status::OutOfMemory(fmt::format(
       "building a partition of {} edges takes about {} MiB of memory with {} vertices, but the "
       "limit is {} MiB; nothing was written; {}",
@@ -270,7 +270,7 @@ Status GraphBuilder::WriteFile(const std::string& path, std::span<const std::byt
 RowIds GraphBuilder::IdsOfRows() const {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
   const auto nobody = [](VertexId) { return false; };
-  if (input_.write_ids && RHIZOME_MUTANT("rows of deleted vertices are somebody's"))
+  if (input_.write_ids && RHIZOME_MUTANT("rows of deleted vertices belong to live ones"))
     return RowIdsOf(input_.id_kind, nobody, input_.id_of);
   if (input_.write_ids) return RowIdsOf(input_.id_kind, input_.is_deleted, input_.id_of);
   if (input_.spilled && input_.id_kind == ExternalIdKind::kString) {

@@ -110,7 +110,7 @@ Status CheckArrays(const GraphInput& input) {
       return Invalid("array \"{}\": names ending in {} are for checksums of rows", array.name,
                      kSidecarSuffix);
     if (!names.insert(array.name).second) return Invalid("array \"{}\" is given twice", array.name);
-    if (!array.read_rows) return Invalid("array \"{}\" has no rows to read", array.name);
+    if (!array.read_rows) return Invalid("array \"{}\" has no source of rows", array.name);
   }
   return Status::Ok();
 }
@@ -120,12 +120,14 @@ Status CheckArrays(const GraphInput& input) {
 Status CheckHomes(const GraphInput& input, const BuildOptions& options) {
   const bool given = options.homes == HomeRule::kFile;
   if (given != !input.homes.empty() && (input.vertex_count > 0 || !given))
-    return Invalid("homes are given if, and only if, the rule is that of a file");
+    return Invalid("an array of homes must be given with HomeRule::kFile, and only with it");
   if (options.homes == HomeRule::kNone) return Status::Ok();
   for (const ArrayInput& array : input.arrays)
     if (array.name == kHomeArray)
-      return Invalid("the homes of rows become the array '{}', but another is to have that name",
-                     kHomeArray);
+      return Invalid(
+          "the homes of rows become the array '{}', but another array has that name; choose "
+          "another name for it",
+          kHomeArray);
   if (!given) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(CheckLength("homes", input.homes.size(), input.vertex_count));
   const std::uint32_t homes = options.partition.partitions;
@@ -148,8 +150,9 @@ Result<std::vector<VertexId>> TrainingVertices(const GraphInput& input) {
       });
   if (split == input.arrays.end()) return seeds;
   if (split->begin)
-    return Fail(Invalid(
-        "homes need the training vertices, but the array 'split' is read in the order of rows"));
+    return Fail(
+        Invalid("homes need the training vertices, but the array 'split' can only be read in the "
+                "order of rows"));
   std::vector<VertexId> vertices;
   std::vector<std::uint8_t> values;
   for (std::uint64_t first = 0; first < input.vertex_count; first += vertices.size()) {

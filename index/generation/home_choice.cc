@@ -11,9 +11,9 @@ Status HomeChoice::CheckMemory(const PartitionInput& edges) const {
       DivideRowsBytes(edges.vertex_count(), edges.edge_count(), partition_.partitions);
   if (needed <= memory_bytes_) return Status::Ok();
   return Status::OutOfMemory(fmt::format(
-      "homes by an edge cut take about {} MiB of memory for {} edges and {} vertices, but {} MiB "
-      "are left of the limit; nothing was written; allow more memory, or have homes by owner, or "
-      "from a file",
+      "homes by an edge cut need about {} MiB of memory for {} edges and {} vertices, but {} MiB "
+      "of the limit are left; nothing was written; raise the memory limit, or choose homes by "
+      "owner, or from a file",
       (needed >> 20) + 1, edges.edge_count(), edges.vertex_count(), memory_bytes_ >> 20));
 }
 

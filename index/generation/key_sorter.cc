@@ -101,7 +101,7 @@ class RunReader {
 
  private:
   explicit RunReader(SpillReader reader) : reader_(std::move(reader)) {}
-  static Status Short() { return Status::Corruption("a record of a spilled run is cut off"); }
+  static Status Short() { return Status::Corruption("a record of a spilled run is truncated"); }
 
   SpillReader reader_;
   std::span<const std::byte> rest_;

@@ -76,7 +76,8 @@ Status ReadBack::Compare(const std::vector<Task>& tasks, const ScanOptions& opti
     const FileEntry& wanted = tasks[i].file;
     if (outcomes[i].xxh3 != wanted.xxh3 || outcomes[i].crc32c != wanted.crc32c)
       return Status::Corruption(fmt::format(
-          "'{}': its bytes do not have the hash of what was written", files[i].path.string()));
+          "'{}': the bytes read back do not have the hash of the bytes written; check the disk",
+          files[i].path.string()));
   }
   return Status::Ok();
 }

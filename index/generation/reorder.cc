@@ -105,10 +105,10 @@ Result<std::vector<VertexId>> OrderVertices(const ReorderInput& input, OrderKind
                                             std::uint64_t seed) try {
   const std::size_t vertices = input.owner.size();
   if (input.degree.size() != vertices || (!input.type.empty() && input.type.size() != vertices))
-    return Fail(Status::InvalidArgument(fmt::format(
-        "vertices are ordered by {} owners, {} types (or none) and {} degrees: one of each for "
-        "each vertex is needed",
-        vertices, input.type.size(), input.degree.size())));
+    return Fail(Status::InvalidArgument(
+        fmt::format("vertices are ordered by {} owners, {} types (or none) and {} degrees, but "
+                    "each needs one entry for each vertex",
+                    vertices, input.type.size(), input.degree.size())));
   if (kind == OrderKind::kRandom) return Shuffled(vertices, seed);
   RadixOrder order(vertices);
   if (kind == OrderKind::kPds || kind == OrderKind::kDegree) SortByDegree(input, order);

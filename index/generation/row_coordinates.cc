@@ -163,7 +163,7 @@ Status CheckCoordinates(
     const auto check = [&](const std::string& path, std::span<const std::byte> bytes) {
       const FileEntry* file = manifest.FindFile(path);
       if (file == nullptr || file->size_bytes != bytes.size() || file->xxh3 != Xxh3(bytes))
-        found(path, "does not say whose the rows are");
+        found(path, "does not name the vertices of its rows");
     };
     const std::string text = EncodeCoordinateJson(coordinate, manifest.info);
     check(CoordinateJsonPath(coordinate), std::as_bytes(std::span(text)));

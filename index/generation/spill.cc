@@ -200,9 +200,9 @@ Result<std::vector<std::byte>> SpillReader::ReadBlock(Source& source) {
   ReadableFile& file = *source.file;
   if (source.offset_bytes == file.size_bytes()) return std::vector<std::byte>();
   const auto damaged = [&] {
-    return Fail(Status::Corruption(
-        fmt::format("{}: the block at offset {} is not what was written there; is the disk sound?",
-                    file.path().string(), source.offset_bytes)));
+    return Fail(Status::Corruption(fmt::format(
+        "{}: the block at offset {} differs from the block that was written there; check the disk",
+        file.path().string(), source.offset_bytes)));
   };
   Frame frame{};
   RHIZOME_RETURN_IF_ERROR(

@@ -29,7 +29,7 @@ Result<bool> SpilledEdgeReader::Next(EdgeList& edges) {
                             : !beside_.attributes.empty() ? beside_.attributes[0].size()
                                                           : 0;
   if (more == block_.src.empty() || (more && count == 0) || count > block_.size() - taken_)
-    return Fail(Status::Corruption("spilled edges and their columns are not equally many"));
+    return Fail(Status::Corruption("spilled edges and their columns have different lengths"));
   if (!more) return false;
   const auto take = [&](const std::vector<VertexId>& from, std::vector<VertexId>& to) {
     const auto first = from.begin() + static_cast<std::ptrdiff_t>(taken_);
@@ -43,7 +43,7 @@ Result<bool> SpilledEdgeReader::Next(EdgeList& edges) {
 
 Result<bool> SpilledEdgeReader::TakeColumns(EdgeList& edges) {
   const Status apart =
-      Status::Corruption("the columns of spilled edges have not as many values as there are edges");
+      Status::Corruption("the columns of spilled edges do not have one value for each edge");
   edges.type.clear();
   edges.weight.clear();
   if (graph_->typed) edges.type.swap(beside_.type);

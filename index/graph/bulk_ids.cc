@@ -17,7 +17,8 @@ namespace {
 
 Status CheckSameLength(std::size_t in, std::size_t out) {
   if (in == out) return Status::Ok();
-  return Status::InvalidArgument(fmt::format("{} ids, but room for {}", in, out));
+  return Status::InvalidArgument(
+      fmt::format("the input has {} ids, but the output holds {}", in, out));
 }
 
 /// Look-ups in random order miss the processor's caches, so this many ids are prefetched ahead.
@@ -33,7 +34,7 @@ Status MapAll(std::string_view what, std::span<const std::int64_t> in, std::span
     if (i + kIdsAhead < in.size()) ahead(in[i + kIdsAhead]);
     if (static_cast<std::uint64_t>(in[i]) >= bound)
       return Status::InvalidArgument(
-          fmt::format("no {} {}: the graph has {} vertices", what, in[i], bound));
+          fmt::format("there is no {} {}: the graph has {} vertices", what, in[i], bound));
     out[i] = map(in[i]);
   }
   return Status::Ok();
@@ -119,7 +120,7 @@ EdgeNumbering::EdgeNumbering(const GraphSnapshot& graph) : first_(1, 0) {
 }
 
 Result<EdgeId> EdgeNumbering::At(std::int64_t number) const {
-  if (number < 0) return Fail(Status::InvalidArgument(fmt::format("no edge {}", number)));
+  if (number < 0) return Fail(Status::InvalidArgument(fmt::format("there is no edge {}", number)));
   const auto at = static_cast<std::uint64_t>(number);
   const auto after = std::upper_bound(first_.begin(), first_.end(), at);
   const auto partition = static_cast<std::size_t>(after - first_.begin()) - 1;

@@ -59,22 +59,22 @@ class ChangeFeed::Impl {
     if (after_commits_ == Hash128{} || !first.known() || first.commits == after_commits_)
       return Status::Ok();
     return DivergedStates(fmt::format("'{}'", store.path().string()), {.commits = first.commits},
-                          fmt::format("what is known of its commit {}", after_),
+                          fmt::format("the given point at commit {}", after_),
                           {.commits = after_commits_},
-                          "read the graph anew at a snapshot, and its changes after that");
+                          "read the graph at a new snapshot, and its changes after that");
   }
 
   Status Check() const {
     const std::uint64_t base = parts_->store->base_sequence();
     if (after_ < base)
       return Status::NotFound(fmt::format(
-          "'{}': commits up to {} are in the generation and cannot be told one by one: read the "
-          "graph at a snapshot, and its changes after commit {}",
+          "'{}': commits up to {} are merged into the generation, so their changes are no longer "
+          "available; read the graph at a snapshot, and its changes after commit {}",
           parts_->store->path().string(), base, base));
     if (after_ > last_ || last_ > graph_->sequence())
-      return Status::InvalidArgument(
-          fmt::format("changes after commit {} up to {}: the graph is at commit {}", after_, last_,
-                      graph_->sequence()));
+      return Status::InvalidArgument(fmt::format(
+          "changes after commit {} up to {} are not available: the graph is at commit {}", after_,
+          last_, graph_->sequence()));
     return Status::Ok();
   }
 

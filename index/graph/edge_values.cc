@@ -48,8 +48,9 @@ class EdgeColumnReader {
 
   Status Read(std::span<const std::int64_t> edges, std::span<std::byte> out) {
     if (out.size() != edges.size() * row_bytes_)
-      return Status::InvalidArgument(fmt::format("{} edges with {} bytes each, but room for {}",
-                                                 edges.size(), row_bytes_, out.size()));
+      return Status::InvalidArgument(
+          fmt::format("{} edges have {} bytes each, but the buffer has {} bytes", edges.size(),
+                      row_bytes_, out.size()));
     for (std::size_t i = 0; i < edges.size(); ++i)
       RHIZOME_RETURN_IF_ERROR(ReadOne(edges[i], out.data() + i * row_bytes_));
     return ReadTargets();
@@ -64,7 +65,7 @@ class EdgeColumnReader {
   Status ReadOne(std::int64_t number, std::byte* out) {
     if (static_cast<std::uint64_t>(number) >= bound())
       return Status::InvalidArgument(fmt::format(
-          "no edge {}: the numbers of this graph's edges are below {}", number, bound()));
+          "there is no edge {}: the numbers of this graph's edges are below {}", number, bound()));
     RHIZOME_ASSIGN_OR_RETURN(const EdgeId edge, numbers_.At(number));
     if (edge.partition == parts_->partitions.size()) return ReadWritten(number, edge.position, out);
     const Adjacency& partition = parts_->partitions[edge.partition];
@@ -81,7 +82,7 @@ class EdgeColumnReader {
 
   Status ReadWritten(std::int64_t number, std::uint64_t written, std::byte* out) const {
     const auto place = view_->PlaceOf(written);
-    if (!place) return Status::InvalidArgument(fmt::format("edge {} was deleted since", number));
+    if (!place) return Status::InvalidArgument(fmt::format("edge {} was deleted", number));
     const Direction direction = view_->place_direction();
     if (of_files_)
       StoreAttribute(written, out);
@@ -112,7 +113,7 @@ class EdgeColumnReader {
       const ArrayEntry& entry = rows->entry();
       if (entry.rows != parts_->partitions[p].edge_count() || entry.dtype != column_.dtype ||
           entry.dim != column_.dim)
-        return Status::Corruption(fmt::format("array '{}' has not {} {} for each edge", name,
+        return Status::Corruption(fmt::format("array '{}' does not have {} {} for each edge", name,
                                               column_.dim, DataTypeName(column_.dtype)));
       RHIZOME_RETURN_IF_ERROR(rows->Read(targets_[p]));
     }
@@ -136,8 +137,8 @@ Result<EdgeAttributeInfo> FindIn(const std::vector<EdgeAttributeInfo>& columns,
     if (one.name == name) return one;
     names += (names.empty() ? "" : ", ") + one.name;
   }
-  return Fail(
-      Status::NotFound(fmt::format("no attribute '{}' of edges; there are: {}", name, names)));
+  return Fail(Status::NotFound(
+      fmt::format("there is no edge attribute '{}'; existing attributes: {}", name, names)));
 }
 
 }  // namespace

@@ -163,14 +163,14 @@ Result<std::shared_ptr<const DeltaView>> GraphState::View() const {
 Status GraphState::CheckHolds(std::int64_t id, std::string_view what) const {
   if (id >= 0 && static_cast<std::uint64_t>(id) < delta_->vertices()) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("no {} {}: the graph has {} vertices", what, id, delta_->vertices()));
+      fmt::format("there is no {} {}: the graph has {} vertices", what, id, delta_->vertices()));
 }
 
 Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   RHIZOME_RETURN_IF_ERROR(CheckHolds(vertex));
   if (!parts_->partitions.front().has(direction))
     return Status::InvalidArgument(fmt::format(
-        "{}: {}-lists were asked for, but this store keeps {}-lists only; ingest it again with "
+        "{}: {}-lists were requested, but this store keeps only {}-lists; ingest it again with "
         "`directions=both`",
         store_->path().string(), DirectionName(direction), DirectionName(info().directions)));
   return Status::Ok();
@@ -541,10 +541,9 @@ class Graph::Impl {
 
 Result<LiveGraph*> Graph::Impl::Writable() const {
   if (live_ != nullptr) return live_.get();
-  return Fail(Status::InvalidArgument(
-      fmt::format("{}: this graph is a fixed view; write to the graph of a store that is open for "
-                  "writing",
-                  fixed_->parts()->store->path().string())));
+  return Fail(Status::InvalidArgument(fmt::format(
+      "{}: this graph is a read-only view; write to the graph of a store that is open for writing",
+      fixed_->parts()->store->path().string())));
 }
 
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -634,7 +633,7 @@ Result<VertexId> Graph::Find(const ExternalId& id) const try {
   const auto state = impl_->use();
   const auto vertex = state->parts()->Find(id, *state->delta());
   if (!vertex)
-    return Fail(Status::NotFound(fmt::format("{}: no vertex with the external id \"{}\"",
+    return Fail(Status::NotFound(fmt::format("{}: there is no vertex with the external id \"{}\"",
                                              state->store()->path().string(), ToString(id))));
   return *vertex;
 } catch (...) {
@@ -731,7 +730,7 @@ Result<std::vector<Neighbor>> Graph::NeighborsOfType(VertexId vertex, Direction 
   const std::size_t types = state->delta()->edge_types().size();
   if (type >= types)
     return Fail(Status::InvalidArgument(
-        fmt::format("no edge type {}: the graph has {} edge types", type, types)));
+        fmt::format("there is no edge type {}: the graph has {} edge types", type, types)));
   return state->Lists(vertex, direction, type);
 } catch (...) {
   return Fail(StatusOfException());
@@ -757,8 +756,8 @@ Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const try {
   const auto& partitions = state->parts()->partitions;
   if (edge.partition >= partitions.size() ||
       edge.position >= partitions[edge.partition].edge_count()) {
-    return Fail(Status::InvalidArgument(fmt::format("no edge {} in partition {} of this generation",
-                                                    edge.position, edge.partition)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "there is no edge {} in partition {} of this generation", edge.position, edge.partition)));
   }
   RHIZOME_RETURN_IF_ERROR(state->parts()->CheckLoaded(edge.partition, "the type of an edge"));
   return partitions[edge.partition].TypeOfEdge(edge.position);

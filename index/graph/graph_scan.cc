@@ -53,7 +53,7 @@ class VertexScan::Impl {
     const auto own = parts_->OwnKind(id);
     if (!own)
       return Status::InvalidArgument(
-          fmt::format("{}: the ids of this store are integers, \"{}\" is none",
+          fmt::format("{}: the ids of this store are integers, but \"{}\" is not an integer",
                       parts_->store->path().string(), ToString(id)));
     old_ = parts_->ids.LowerBound(*own);
     new_ = 0;
@@ -166,7 +166,7 @@ Result<EdgeScan> EdgeScan::Open(const Graph& graph, const EdgeScanOptions& optio
                                                                     : Direction::kIn;
   if (!first.has(direction))
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: edges by {}-lists were asked for, but this store does not keep them",
+        fmt::format("{}: edges by {}-lists were requested, but this store does not keep them",
                     fixed->store().path().string(), direction == Direction::kOut ? "out" : "in")));
   return EdgeScan(std::make_unique<Impl>(std::move(fixed), direction, options.pairs_once));
 } catch (...) {

@@ -56,7 +56,7 @@ Status CheckShares(const ServiceOptions& options) {
                      options.catalog_share + options.delta_share <= 0.9;
   if (!sound)
     return Status::InvalidArgument(fmt::format(
-        "catalog_share {} and delta_share {} must be 0 or more and at most 0.9 together",
+        "catalog_share {} and delta_share {} must be at least 0, and their sum at most 0.9",
         options.catalog_share, options.delta_share));
   if (options.threads == 0 || options.threads > 65536)
     return Status::InvalidArgument(

@@ -63,7 +63,7 @@ Status ToFloat32(const ArrayEntry& entry, std::span<const std::byte> rows,
                        std::as_writable_bytes(std::span(out))))
     return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("'{}' has a value that float32 cannot hold", ShownName(entry.name)));
+      fmt::format("'{}' has a value that exceeds float32", ShownName(entry.name)));
 }
 
 Result<std::vector<ScoredVertex>> Nearest(ArrayScan& scan, std::span<const float> query,

@@ -109,11 +109,12 @@ Result<std::optional<StoredHomes>> HomesOfArray(const ArrayEntry& entry) {
   StoredHomes homes;
   if (!ParseAll(entry, homes)) {
     return Fail(Status::Corruption(
-        fmt::format("array '{}': its attributes do not say which homes it keeps", entry.name)));
+        fmt::format("array '{}': its attributes do not have the number of homes", entry.name)));
   }
   if (entry.dtype != DataType::kInt32 || entry.dim != 1 || IsOfEdges(entry)) {
     return Fail(Status::Corruption(fmt::format(
-        "array '{}' says that it keeps homes, but it is not int32 [vertices, 1]", entry.name)));
+        "array '{}' has the attributes of an array of homes, but it is not int32 [vertices, 1]",
+        entry.name)));
   }
   return homes;
 }

@@ -22,9 +22,9 @@ constexpr std::uint64_t kMaxEdges = std::uint64_t{1} << 31;
 
 Status CheckSize(const PartitionInput& input) {
   if (input.vertex_count() <= kMaxVertices && input.edge_count() < kMaxEdges) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("homes for {} vertices and {} edges: at most {} and {} can be divided",
-                  input.vertex_count(), input.edge_count(), kMaxVertices, kMaxEdges - 1));
+  return Status::InvalidArgument(fmt::format(
+      "{} vertices and {} edges are too many to choose homes for: at most {} and {} are possible",
+      input.vertex_count(), input.edge_count(), kMaxVertices, kMaxEdges - 1));
 }
 
 Result<std::vector<std::uint32_t>> MarkSeeds(std::uint64_t vertices,
@@ -61,7 +61,7 @@ Status CheckSeeds(std::span<const VertexId> seeds, std::uint64_t vertices) {
   for (const VertexId seed : seeds) {
     if (seed < 0 || static_cast<std::uint64_t>(seed) >= vertices) {
       return Status::InvalidArgument(
-          fmt::format("seed {} is none of the vertices [0, {})", seed, vertices));
+          fmt::format("seed {} is not in the vertices [0, {})", seed, vertices));
     }
   }
   return Status::Ok();

@@ -119,11 +119,11 @@ class Multilevel {
 Status CheckOptions(const HomeOptions& options) {
   if (options.homes == 0 || options.homes > kMaxPartitions) {
     return Status::InvalidArgument(
-        fmt::format("{} homes: there are 1 to {}", options.homes, kMaxPartitions));
+        fmt::format("{} homes; there must be 1 to {}", options.homes, kMaxPartitions));
   }
   if (!(options.max_balance >= 1) || !std::isfinite(options.max_balance)) {
     return Status::InvalidArgument(
-        fmt::format("a balance of {} between homes: at least 1", options.max_balance));
+        fmt::format("a balance of {} between homes; it must be at least 1", options.max_balance));
   }
   return Status::Ok();
 }
@@ -157,14 +157,15 @@ Result<std::vector<PartitionId>> DivideRows(const PartitionInput& input,
 Result<HomeMetrics> MeasureHomes(const PartitionInput& input, std::span<const VertexId> seeds,
                                  std::span<const PartitionId> home_of, std::uint32_t homes) try {
   if (home_of.size() != input.vertex_count()) {
-    return Fail(Status::InvalidArgument(fmt::format("{} homes for {} vertices: one for each",
-                                                    home_of.size(), input.vertex_count())));
+    return Fail(Status::InvalidArgument(
+        fmt::format("{} homes were given for {} vertices; give one for each", home_of.size(),
+                    input.vertex_count())));
   }
   std::vector<std::uint64_t> rows(homes);
   std::vector<std::uint64_t> of_seeds(homes);
   for (const PartitionId home : home_of) {
     if (home >= homes)
-      return Fail(Status::InvalidArgument(fmt::format("home {} of {}", home, homes)));
+      return Fail(Status::InvalidArgument(fmt::format("home {} is not below {}", home, homes)));
     ++rows[home];
   }
   RHIZOME_RETURN_IF_ERROR(CheckSeeds(seeds, home_of.size()));

@@ -16,13 +16,13 @@ std::string IdCollector::RefuseInteger(std::string_view text) {
 }
 
 std::string IdCollector::RefuseLong(std::size_t bytes) {
-  return fmt::format("an id has {} bytes; at most {} are allowed", bytes, kMaxIdBytes);
+  return fmt::format("an id has {} bytes, but at most {} are allowed", bytes, kMaxIdBytes);
 }
 
 Status IdCollector::RefuseImplied(std::string_view why, bool strings) {
   return Status::InvalidArgument(
-      fmt::format("{} needs ids that are exactly the integers 0..n-1, but {}; list every vertex in "
-                  "a nodes file instead",
+      fmt::format("{} requires that ids are exactly the integers 0..n-1, but {}; list every vertex "
+                  "in a nodes file instead",
                   why, strings ? "some are strings" : "they are not"));
 }
 

@@ -14,8 +14,8 @@ constexpr std::string_view kPhase = "number ids";
 
 Status TooManyVertices(std::uint64_t vertices, std::uint64_t needed, std::uint64_t budget) {
   return Status::OutOfMemory(
-      fmt::format("{} vertices take about {} MiB of memory while their ids are numbered, but only "
-                  "{} MiB are left of the limit; nothing was written; allow more memory",
+      fmt::format("numbering the ids of {} vertices needs about {} MiB of memory, but only {} MiB "
+                  "of the limit are left; nothing was written; raise the memory limit",
                   vertices, (needed >> 20) + 1, budget >> 20));
 }
 
@@ -128,8 +128,7 @@ Status SpilledIdEncoder::TakeStrings(SpillFile texts, Vertices& vertices) {
     if (block.empty() && bytes > 0) {
       RHIZOME_ASSIGN_OR_RETURN(block, reader.Next());
     }
-    if (bytes > block.size())
-      return Status::Corruption("the spilled texts of ids are shorter than they were");
+    if (bytes > block.size()) return Status::Corruption("the spilled texts of ids became shorter");
     const std::uint32_t number = number_[group];
     record.resize(sizeof(number) + bytes);
     std::memcpy(record.data(), &number, sizeof(number));

@@ -139,8 +139,7 @@ Result<bool> SpilledIds::Dense(std::uint64_t bound, std::uint64_t implied, const
   RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(ends));
   EdgeList block;
   for (std::uint64_t done = 0; !marks.complete(); done += block.size()) {
-    RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "look at ids", .done = done, .total = edges_}));
+    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "check ids", .done = done, .total = edges_}));
     RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
     if (!more) break;
     for (const std::int64_t id : block.src) marks.Mark(id);

@@ -71,7 +71,7 @@ Status CheckDim(const ArrayFile& file, const RowSource& source) {
   if (source.dim == 0)
     return Status::InvalidArgument(fmt::format("{}: the array has no columns", ArrayPlace(file)));
   if (file.dim == 0 || file.dim == source.dim) return Status::Ok();
-  return Status::InvalidArgument(fmt::format("{}: {} columns are asked for, but the file has {}",
+  return Status::InvalidArgument(fmt::format("{}: {} columns are requested, but the file has {}",
                                              ArrayPlace(file), file.dim, source.dim));
 }
 
@@ -196,9 +196,9 @@ Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype)
 
 Status CheckTripletFile(const ArrayFile& file, DataType dtype) {
   if (file.dim == 0)
-    return Status::InvalidArgument(
-        fmt::format("{}: triplets do not tell how many columns there are; say NAME=FILE:DIM",
-                    ArrayPlace(file)));
+    return Status::InvalidArgument(fmt::format(
+        "{}: a file of triplets does not contain the number of columns; give it as NAME=FILE:DIM",
+        ArrayPlace(file)));
   return CheckDtype(file, DataType::kFloat32, dtype);
 }
 
@@ -210,7 +210,7 @@ Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t c
 
 Status DuplicateTriplet(const ArrayFile& file, std::uint64_t row, std::uint64_t column) {
   return Status::InvalidArgument(
-      fmt::format("{}: row {}, column {} is given twice", ArrayPlace(file), row, column));
+      fmt::format("{}: row {}, column {} is repeated", ArrayPlace(file), row, column));
 }
 
 Status ReadTriplets(IngestContext& context, const ArrayFile& file,

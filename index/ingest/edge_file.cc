@@ -146,14 +146,15 @@ class EdgeReader {
     const auto refuse = [&](std::string_view reason) {
       return Status::InvalidArgument(fmt::format("{}: {}", file.path.string(), reason));
     };
-    if (columns_.count != 2) return refuse("edges in memory have the columns src and dst only");
+    if (columns_.count != 2) return refuse("edges in memory have only the columns src and dst");
     const EdgeSpans& edges = *file.spans;
     if (edges.src.integers.size() != edges.dst.integers.size() ||
         edges.src.texts.size() != edges.dst.texts.size())
-      return refuse(fmt::format("{} sources and {} targets, or ids of two kinds", edges.src.size(),
-                                edges.dst.size()));
+      return refuse(fmt::format(
+          "{} sources and {} targets, or ids of two kinds; give as many of each, of one kind",
+          edges.src.size(), edges.dst.size()));
     if (!edges.src.integers.empty() && !edges.src.texts.empty())
-      return refuse("ids of two kinds in one list");
+      return refuse("a list has ids of two kinds");
     if (file.src && !edges.src.texts.empty()) return refuse("texts are no numbers in a range");
     return Status::Ok();
   }
@@ -179,7 +180,7 @@ class EdgeReader {
   Status ReadNpy(const EdgeFile& file) {
     if (columns_.count != 2)
       return Status::InvalidArgument(fmt::format(
-          "{}: a .npy edge file has the columns src and dst only, but `columns` asks for {}",
+          "{}: a .npy edge file has only the columns src and dst, but `columns` names {}",
           file.path.string(), fmt::join(context_.options.columns, ",")));
     RHIZOME_ASSIGN_OR_RETURN(auto reader, OpenNpyEdges(context_.fs, file));
     const NpyHeader& header = reader->header();
@@ -240,7 +241,7 @@ class EdgeReader {
   }
 
   static constexpr std::string_view kOutOfRange =
-      "an id is not below the number of vertices that the data set says";
+      "an id is not below the declared number of vertices";
   static bool InRange(std::int64_t id, const IdRange& range) {
     return id >= 0 && static_cast<std::uint64_t>(id) < range.count;
   }
@@ -374,15 +375,18 @@ Status CheckEdgeFiles(const IngestOptions& options) {
     const bool typed = !file.type.empty();
     if (typed && type_column)
       return Status::InvalidArgument(
-          fmt::format("{}: its edges have the type '{}' by file, and another by the column 'type'",
+          fmt::format("{}: its edges have the type '{}' by file and another in the column 'type'; "
+                      "give only one of them",
                       file.path.string(), file.type));
     const bool one_says = options.edges.front().type.empty() != typed;
     if (one_says && file.src.has_value() == file.dst.has_value() &&
         file.src.has_value() == (options.edges.front().src.has_value()) &&
         (file.src || options.vertex_ranges.empty()))
       continue;
-    return Status::InvalidArgument(fmt::format(
-        "{}: an edge type, or ranges of ids, for some of the edge files only", file.path.string()));
+    return Status::InvalidArgument(
+        fmt::format("{}: only some of the edge files have an edge type, or ranges of ids; give "
+                    "them for all or for none",
+                    file.path.string()));
   }
   return Status::Ok();
 }
@@ -391,7 +395,7 @@ Status CheckAttributeName(std::string_view where, const std::string& name) {
   const Status named = CheckName("edge attribute", name);
   if (!named.ok()) return named.WithContext(where);
   if (name.size() + 6 <= kMaxNameBytes) return Status::Ok();  // EdgeArrayName appends 6 characters
-  return Status::InvalidArgument(fmt::format("{}: '{}' is too long a name", where, name));
+  return Status::InvalidArgument(fmt::format("{}: the name '{}' is too long", where, name));
 }
 
 /// Checks all edge arrays together: their names, and the total number of values of an edge.
@@ -403,16 +407,16 @@ Status CheckArrayColumns(const IngestOptions& options) {
     values += std::min(attribute.dim(), kMaxEdgeValues + 1);
     if (values > kMaxEdgeValues)
       return Status::InvalidArgument(
-          fmt::format("edge array '{}': at most {} values an edge are possible", attribute.name(),
+          fmt::format("edge array '{}': at most {} values per edge are possible", attribute.name(),
                       kMaxEdgeValues));
   }
   for (const EdgeArrayFile& array : options.edge_arrays) {
     if (array.name != kWeight && !IsAttribute(array.name))
       return Status::InvalidArgument(
-          fmt::format("edge array '{}': the name is taken; give it another", array.name));
+          fmt::format("edge array '{}': the name is in use; choose another name", array.name));
     RHIZOME_RETURN_IF_ERROR(CheckAttributeName("edge array", array.name));
     if (std::find(names.begin(), names.end(), array.name) != names.end())
-      return Status::InvalidArgument(fmt::format("edge array '{}' stands twice", array.name));
+      return Status::InvalidArgument(fmt::format("edge array '{}' is repeated", array.name));
     names.push_back(array.name);
   }
   return Status::Ok();
@@ -450,8 +454,8 @@ Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& 
   const NpyHeader& header = reader->header();
   const auto refuse = [&](std::string_view wanted) {
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: edges are an {}, but this is {} of shape [{}]", file.path.string(), wanted,
-                    DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
+        fmt::format("{}: edges must be an {}, but this is {} of shape [{}]", file.path.string(),
+                    wanted, DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
   };
   const bool two = header.shape.size() == 2;
   if (apart && (!two || header.rows() != 2 || !CanConvert(header.dtype, DataType::kInt64)))

@@ -54,7 +54,7 @@ Status EdgeRows::Fill() {
   block_.resize(block_rows_ * array_.dim * DataTypeBytes(array_.dtype));
   const auto refused = ConvertElements(source_->dtype, converted_, array_.dtype, block_);
   if (!refused) return Status::Ok();
-  return Refuse(fmt::format("row {}: a value cannot be {} without loss",
+  return Refuse(fmt::format("row {}: a value cannot be converted to {} without loss",
                             rows_taken_ - block_rows_ + *refused / array_.dim,
                             DataTypeName(array_.dtype)));
 }
@@ -104,14 +104,14 @@ Status CheckEdgeArrays(const IngestOptions& options) {
       return refuse(fmt::format("{} is neither int64 nor float32", DataTypeName(array.dtype)));
     if (array.dim == 0) return refuse("its rows have no columns");
     if (array.name == "weight" && (array.dim != 1 || array.dtype != DataType::kFloat32))
-      return refuse("a weight is one float32 an edge");
+      return refuse("a weight must be one float32 per edge");
     if (array.name == "time" && (array.dim != 1 || array.dtype != DataType::kInt64))
-      return refuse("a time is one int64 an edge");
+      return refuse("a time must be one int64 per edge");
     if (array.files.size() != 1 && array.files.size() != options.edges.size())
-      return refuse(fmt::format("{} files of rows for {} edge files", array.files.size(),
-                                options.edges.size()));
+      return refuse(fmt::format("{} files of rows for {} edge files; give one for each",
+                                array.files.size(), options.edges.size()));
     if (options.max_bad_lines > 0)
-      return refuse("its rows cannot be told apart where bad lines are skipped");
+      return refuse("rows cannot be matched to edges if bad lines are skipped; allow no bad lines");
   }
   return Status::Ok();
 }

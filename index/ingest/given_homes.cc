@@ -27,8 +27,8 @@ static_assert(kNotGiven >= kMaxPartitions);
 std::optional<std::string> AddHome(std::int64_t home, std::uint32_t partitions,
                                    std::vector<PartitionId>& homes) {
   if (home < 0 || home >= partitions)
-    return fmt::format("home {} is not in [0, {}); `partitions` says how many homes there are",
-                       home, partitions);
+    return fmt::format("home {} is not in [0, {}); `partitions` is the number of homes", home,
+                       partitions);
   homes.push_back(static_cast<PartitionId>(home));
   return std::nullopt;
 }
@@ -64,8 +64,8 @@ Status ReadRowsOfHomes(IngestContext& context, const ArrayFile& file,
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, OpenRows(context.fs, file));
   if (rows->dim != 1 || !CanConvert(rows->dtype, DataType::kInt64))
     return Status::InvalidArgument(
-        fmt::format("{}: one integer a row is expected, the home of a vertex, but a row is {} x {}",
-                    path, rows->dim, DataTypeName(rows->dtype)));
+        fmt::format("{}: a row must be one integer, the home of a vertex, but it is {} x {}", path,
+                    rows->dim, DataTypeName(rows->dtype)));
   std::vector<std::byte> bytes;
   std::vector<std::int64_t> block;
   for (std::uint64_t done = 0; done < rows->rows; done += block.size()) {
@@ -89,7 +89,8 @@ Status ReadRowsOfHomes(IngestContext& context, const ArrayFile& file,
 Status CheckHomesFile(const IngestOptions& options) {
   if (options.homes_file.has_value() == (options.build.homes == HomeRule::kFile))
     return Status::Ok();
-  return Status::InvalidArgument("a file of homes is named if, and only if, homes are by file");
+  return Status::InvalidArgument(
+      "a file of homes must be given with HomeRule::kFile, and only with it");
 }
 
 Result<GivenHomes> GivenHomes::Read(IngestContext& context) {
@@ -125,10 +126,10 @@ Result<std::vector<PartitionId>> GivenHomes::ByVertex(const IngestOptions& optio
   }
   const auto missing = std::count(homes.begin(), homes.end(), kNotGiven);
   if (missing == 0) return homes;
-  return Fail(Status::InvalidArgument(fmt::format(
-      "{}: {} vertices are named by edges only, so that no line of the nodes file, and of this "
-      "one, is theirs; list them in both",
-      options.homes_file->path.string(), missing)));
+  return Fail(Status::InvalidArgument(
+      fmt::format("{}: {} vertices occur only in edges, so they have no line in the nodes file and "
+                  "none in this one; list them in both",
+                  options.homes_file->path.string(), missing)));
 }
 
 }  // namespace internal

@@ -51,8 +51,8 @@ Status CheckArrayNames(const IngestOptions& options) {
     for (const std::string& name : names) {
       if (name.starts_with(attribute.name() + ".p"))
         return Status::InvalidArgument(
-            fmt::format("the array '{}' could take the name of the edge attribute '{}' in a "
-                        "partition; give it another",
+            fmt::format("the array '{}' could have the name of the edge attribute '{}' in a "
+                        "partition; choose another name",
                         name, attribute.name()));
     }
   }
@@ -61,8 +61,9 @@ Status CheckArrayNames(const IngestOptions& options) {
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Status::Ok();
   const bool homes = *twice == kHomeArray && options.build.homes != HomeRule::kNone;
-  return Status::InvalidArgument(fmt::format("two arrays are to be named '{}'{}", *twice,
-                                             homes ? "; one would keep the homes of rows" : ""));
+  return Status::InvalidArgument(
+      fmt::format("two arrays have the name '{}'{}", *twice,
+                  homes ? ", which is reserved for the homes of rows" : ""));
 }
 
 Status CheckVertexRanges(const IngestOptions& options) {
@@ -73,14 +74,14 @@ Status CheckVertexRanges(const IngestOptions& options) {
     if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
   }
   if (!options.nodes && options.vertices == count) return Status::Ok();
-  return Status::InvalidArgument("ranges of typed vertices must be all vertices");
+  return Status::InvalidArgument("ranges of typed vertices must cover all vertices");
 }
 
 Status CheckOptions(const IngestOptions& options) {
   if (options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
-    return Status::InvalidArgument("there is no input: name an edge file, or a nodes file");
+    return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
   if (options.node_ids && !options.nodes)
-    return Status::InvalidArgument("ids of nodes in memory need a name: set `nodes`, too");
+    return Status::InvalidArgument("ids of nodes in memory need a name; set `nodes` as well");
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));

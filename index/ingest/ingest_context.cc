@@ -51,7 +51,7 @@ Status IngestContext::CheckMemory(std::string_view what, std::uint64_t own_bytes
   if (options.memory_bytes == 0 || needed <= options.memory_bytes) return Status::Ok();
   return Status::OutOfMemory(
       fmt::format("{}: about {} MiB of memory are needed, but the limit is {} MiB; nothing was "
-                  "written; allow more memory, or divide the input",
+                  "written; raise the memory limit, or divide the input",
                   what, MiB(needed), MiB(options.memory_bytes)));
 }
 
@@ -59,8 +59,8 @@ std::optional<std::string> TypeNames::Refuse(std::string_view text) const {
   if (names_.Contains(text)) return std::nullopt;
   if (const Status named = CheckName("type", text); !named.ok()) return named.message();
   if (names_.size() < kMaxTypes) return std::nullopt;
-  return fmt::format("'{}' would be type number {}; at most {} are possible", text, kMaxTypes + 1,
-                     kMaxTypes);
+  return fmt::format("'{}' would be type number {}, but at most {} types are possible", text,
+                     kMaxTypes + 1, kMaxTypes);
 }
 
 std::vector<std::string> TypeNames::All() const {

@@ -100,7 +100,7 @@ std::optional<std::string> NodeColumn::Stage(std::string_view field) {
   }
   const auto split = ParseSplit(field);
   if (!split)
-    return fmt::format("the split '{}' is none of train, valid, val, test, none, 0, 1, 2, 255",
+    return fmt::format("the split '{}' is not one of train, valid, val, test, none, 0, 1, 2, 255",
                        field);
   staged_integer_ = *split;
   return std::nullopt;
@@ -110,8 +110,8 @@ std::optional<std::string> NodeColumn::StageLetters(std::string_view field) {
   auto splits = ParseSplitLetters(field);
   if (!splits || splits->size() != letters_) {
     return fmt::format(
-        "'{}' in the column '{}' is not {} letters of splits, as on the first line: t train, v "
-        "valid, e test, n none",
+        "'{}' in the column '{}' does not have {} letters of splits, as on the first line (t "
+        "train, v valid, e test, n none)",
         field, name_, letters_);
   }
   staged_ = DataType::kUint8;

@@ -62,7 +62,7 @@ class NodeReader {
   Status Read(const IdSpan& ids, const Path& path) {
     if (roles_ != std::vector<Role>{Role::kId} || (!ids.integers.empty() && !ids.texts.empty()))
       return Status::InvalidArgument(fmt::format(
-          "{}: ids in memory are the one column of nodes, and of one kind", path.string()));
+          "{}: ids in memory must be the only column of nodes, and of one kind", path.string()));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const std::string number = ids.texts.empty() ? std::to_string(ids.integers[i]) : "";
       const std::string_view text = ids.texts.empty() ? number : ids.texts[i];
@@ -98,7 +98,7 @@ class NodeReader {
         return reason;
       }
     }
-    if (!ids_.AddNode(id)) return fmt::format("the id '{}' was there before", id);
+    if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
     for (NodeColumn& kept : table_.columns) kept.Keep();
     return std::nullopt;
@@ -148,12 +148,12 @@ Status CheckNodeColumns(const IngestOptions& options) {
                          [&](const std::string& name) { return RoleOf(name, options) == role; });
   };
   if (count(Role::kId) != 1)
-    return Status::InvalidArgument("`node_columns` must name the column id, once");
+    return Status::InvalidArgument("`node_columns` must name the column id exactly once");
   if (count(Role::kType) > 1)
-    return Status::InvalidArgument("`node_columns` names more than one type (type, ntype)");
+    return Status::InvalidArgument("`node_columns` names more than one type column (type, ntype)");
   if (!options.split_column.empty() && count(Role::kSplit) == 0)
     return Status::InvalidArgument(
-        fmt::format("`split_column` '{}' is not among `node_columns`", options.split_column));
+        fmt::format("`split_column` '{}' is not in `node_columns`", options.split_column));
   return Status::Ok();
 }
 

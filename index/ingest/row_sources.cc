@@ -158,7 +158,7 @@ class JoinedRows final : public RowSource {
 
 Status RefuseFloat64(const Path& path) {
   return Status::InvalidArgument(
-      fmt::format("{}: float64 is not kept; have it rounded by `dtype=float32`", path.string()));
+      fmt::format("{}: float64 is not supported; round it by `dtype=float32`", path.string()));
 }
 
 /// Returns whether `path`, after resolving symbolic links, is of this kind.
@@ -183,10 +183,10 @@ Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& fil
     float64 = Float64::kRefused;
   if (ContentExtension(file.path) == ".npy") return OpenNpyRows(fs, file.path, float64);
   if (Is(fs, file.path, DirectoryEntry::Kind::kFile))
-    return Fail(Status::InvalidArgument(fmt::format(
-        "'{}' is neither a .npy file nor the folder of a Zarr v3 array: only those hold "
-        "rows; write it as one of them (numpy.save)",
-        file.path.string())));
+    return Fail(
+        Status::InvalidArgument(fmt::format("'{}' is neither a .npy file nor the folder of a Zarr "
+                                            "v3 array; write the rows as one of them (numpy.save)",
+                                            file.path.string())));
   return OpenZarrRows(fs, file.path, float64);
 }
 
@@ -223,8 +223,8 @@ Result<std::unique_ptr<RowSource>> JoinRows(std::vector<RowPiece> pieces, std::u
           "its parts differ: {} columns of {} and {} columns of {}", pieces.front().source->dim,
           DataTypeName(pieces.front().source->dtype), source.dim, DataTypeName(source.dtype))));
     if (piece.first_row < end || source.rows > rows - piece.first_row)
-      return Fail(Status::InvalidArgument(fmt::format("{} rows from row {} on do not fit in {}",
-                                                      source.rows, piece.first_row, rows)));
+      return Fail(Status::InvalidArgument(
+          fmt::format("{} rows from row {} exceed {}", source.rows, piece.first_row, rows)));
     end = piece.first_row + source.rows;
   }
   return std::make_unique<JoinedRows>(std::move(pieces), rows, std::move(fill));

@@ -165,7 +165,7 @@ class SpilledDense final : public BucketedArray {
     RHIZOME_ASSIGN_OR_RETURN(auto source, OpenRows(context_.fs, file_));
     if (source->rows != rows || source->dim != dim)
       return Status::InvalidArgument(
-          fmt::format("{}: changed while it was read", ArrayPlace(file_)));
+          fmt::format("{}: the file changed while it was read", ArrayPlace(file_)));
     const std::size_t from_bytes = DataTypeBytes(source->dtype) * dim;
     const std::uint64_t block_rows = std::max<std::uint64_t>(
         std::min<std::uint64_t>(memory_bytes_ / 16, 1 << 20) / from_bytes, 1);

@@ -30,7 +30,7 @@ class TextRows final : public RowSource {
       return rows == 0 ? Status::Ok() : Ended();
     }
     dim = reader_->fields().size();
-    return rows == 0 ? Bad("there are no rows for it") : Take();
+    return rows == 0 ? Bad("the array has no row for it") : Take();
   }
 
   Status Read(std::span<std::byte> out) override {

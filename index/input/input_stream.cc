@@ -218,7 +218,7 @@ class ZstdStream final : public InputStream {
     const bool known = declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR;
     if (known && declared != frame_bytes_) {
       return Damaged(path(), "zstd", consumed_bytes() - (input_.size - input_.pos),
-                     "a frame does not hold as much as it says");
+                     "a frame does not have the length in its header");
     }
     header_.clear();
     frame_bytes_ = 0;
@@ -249,8 +249,8 @@ std::unique_ptr<InputStream> StreamOf(std::unique_ptr<ReadableFile> file, const 
 Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Path& path) {
   if (const std::string_view kind = KindOfPipe(path); !kind.empty()) {
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}' is {}, which can be read once only, and this input is read more than "
-                    "once: write it into a file and name that",
+        fmt::format("'{}' is {}, which can be read only once, but this input is read several "
+                    "times; write it to a file and give that",
                     path.string(), kind)));
   }
   RHIZOME_ASSIGN_OR_RETURN(auto file, OpenFile(fs, path));

@@ -46,7 +46,7 @@ Result<DataType> ParseDescr(std::string_view descr, const NpyAccept& accept) {
   return Fail(Status::InvalidArgument(
       fmt::format("dtype '{}' is not supported; use little-endian float32, float16, int64, int32, "
                   "uint32 or uint8 (numpy: x.astype('<f4')){}",
-                  descr, descr == "<f8" ? ", or have it rounded by `dtype=float32`" : "")));
+                  descr, descr == "<f8" ? ", or round it by `dtype=float32`" : "")));
 }
 
 Status CheckShape(const NpyHeader& header) {
@@ -71,8 +71,8 @@ Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(prefix[i]); };
   const std::size_t version = byte(6);
   if (version < 1 || version > 3)
-    return Fail(Status::InvalidArgument(
-        fmt::format("version {} of the .npy format is not known; 1 to 3 are", version)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "version {} of the .npy format is not supported; use version 1 to 3", version)));
   std::size_t length = byte(8) | byte(9) << 8;
   std::size_t preamble = 10;
   if (version > 1) {
@@ -82,7 +82,7 @@ Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
   }
   if (length > kMaxHeaderBytes)
     return Fail(Status::InvalidArgument(fmt::format(
-        "the .npy header claims {} bytes; at most {} are read", length, kMaxHeaderBytes)));
+        "the .npy header has {} bytes, but at most {} are allowed", length, kMaxHeaderBytes)));
   return preamble + length;
 }
 
@@ -98,7 +98,7 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAcce
                            ParseNpyDict(AsText(bytes.subspan(preamble, length - preamble))));
   if (dict.fortran_order && !accept.fortran_order)
     return Fail(Status::InvalidArgument(
-        "the array is in Fortran order; save it with numpy.ascontiguousarray"));
+        "the array is in Fortran order; convert it with numpy.ascontiguousarray"));
   NpyHeader header;
   RHIZOME_ASSIGN_OR_RETURN(header.dtype, ParseDescr(dict.descr, accept));
   header.float64 = dict.descr == "<f8";
@@ -230,7 +230,7 @@ Result<NpyWriter> NpyWriter::Create(const Path& path, DataType dtype, std::uint6
 
 Status NpyWriter::Append(std::span<const std::byte> bytes) {
   if (bytes.size() > left_bytes_)
-    return Status::InvalidArgument("more elements were appended than the .npy header says");
+    return Status::InvalidArgument("more elements were appended than the .npy header declares");
   left_bytes_ -= bytes.size();
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   return buffer_.size() < kWriteBlockBytes ? Status::Ok() : Flush();
@@ -239,7 +239,7 @@ Status NpyWriter::Append(std::span<const std::byte> bytes) {
 Status NpyWriter::Commit() {
   if (left_bytes_ != 0)
     return Status::InvalidArgument(
-        fmt::format("{} bytes fewer were appended than the .npy header says", left_bytes_));
+        fmt::format("{} fewer bytes were appended than the .npy header declares", left_bytes_));
   RHIZOME_RETURN_IF_ERROR(Flush());
   return file_.Commit();
 }

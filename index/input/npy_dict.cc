@@ -46,7 +46,7 @@ class DictParser {
                  : key == "shape"         ? &has_shape_
                                           : nullptr;
     if (seen == nullptr) return Bad(fmt::format("unknown key '{}'", key));
-    if (*seen) return Bad(fmt::format("the key '{}' stands twice", key));
+    if (*seen) return Bad(fmt::format("the key '{}' is repeated", key));
     *seen = true;
     if (seen == &has_order_) return ParseOrder();
     if (seen == &has_shape_) return ParseShape();
@@ -87,7 +87,7 @@ class DictParser {
     SkipSpace();
     std::uint64_t extent = 0;
     const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-    if (error != std::errc()) return Bad("'shape' holds something else than sizes");
+    if (error != std::errc()) return Bad("'shape' has an entry that is not a size");
     text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
     TakeWord("L");  // Python 2 wrote long integers with this suffix
     if (dict_.shape.size() == kMaxRank) return Bad("'shape' has too many dimensions");

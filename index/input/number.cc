@@ -56,8 +56,8 @@ std::optional<std::string> NumberColumn::Refuse(std::string_view field, std::str
   const bool rounds = rounds_ || (integer && IsRounded(*integer));
   if (!floats || !rounds) return std::nullopt;
   return fmt::format(
-      "'{}': the column '{}' has integers that float32 would round and numbers that are none; "
-      "write all of them as integers, or all with a decimal point",
+      "'{}': the column '{}' has integers that float32 would round, and also numbers that are not "
+      "integers; write all of them as integers, or all with a decimal point",
       field, name);
 }
 

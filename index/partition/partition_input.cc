@@ -38,7 +38,7 @@ PartitionInput::PartitionInput(std::uint64_t vertex_count, std::uint64_t edge_co
 Status PartitionInput::CheckColumn(std::uint64_t values) const try {
   if (values == edge_count_) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("{} values for {} edges: there must be one for each", values, edge_count_));
+      fmt::format("{} values were given for {} edges; give one for each", values, edge_count_));
 } catch (...) {
   return StatusOfException();
 }
@@ -48,11 +48,11 @@ Status PartitionInput::CheckPartitions(std::span<const PartitionId> partition_of
   RHIZOME_RETURN_IF_ERROR(CheckColumn(partition_of_edge.size()));
   if (partitions == 0 || partitions > kMaxPartitions)
     return Status::InvalidArgument(
-        fmt::format("{} partitions: there are 1 to {}", partitions, kMaxPartitions));
+        fmt::format("{} partitions; there must be 1 to {}", partitions, kMaxPartitions));
   for (const PartitionId partition : partition_of_edge) {
     if (partition >= partitions)
-      return Status::InvalidArgument(
-          fmt::format("partition {} of {} partitions", partition, partitions));
+      return Status::InvalidArgument(fmt::format(
+          "partition {} does not exist: there are {} partitions", partition, partitions));
   }
   return Status::Ok();
 } catch (...) {
@@ -62,8 +62,8 @@ Status PartitionInput::CheckPartitions(std::span<const PartitionId> partition_of
 Status PartitionInput::CheckBlock(std::uint64_t first, std::span<const VertexId> src,
                                   std::span<const VertexId> dst) const try {
   if (src.size() != dst.size()) {
-    return Status::InvalidArgument(fmt::format("from edge {} on there are {} sources but {} ends",
-                                               first, src.size(), dst.size()));
+    return Status::InvalidArgument(fmt::format(
+        "from edge {} on there are {} sources but {} targets", first, src.size(), dst.size()));
   }
   if (src.size() > edge_count_ - first) return CheckCount(first + src.size());
   std::uint64_t most = 0;

@@ -107,12 +107,12 @@ Status CheckPartitionOptions(const PartitionOptions& options) try {
   // The conditions are negated so that NaN fails.
   if (!(options.max_edge_balance >= 1) || !(options.max_vertex_balance >= 1)) {
     return Status::InvalidArgument(
-        fmt::format("max_edge_balance {} and max_vertex_balance {}: each must be at least 1",
+        fmt::format("max_edge_balance is {} and max_vertex_balance is {}; each must be at least 1",
                     options.max_edge_balance, options.max_vertex_balance));
   }
   if (!(options.hdrf_lambda >= 0) || !std::isfinite(options.hdrf_lambda)) {
     return Status::InvalidArgument(
-        fmt::format("hdrf_lambda {}: it must be finite and at least 0", options.hdrf_lambda));
+        fmt::format("hdrf_lambda is {}; it must be finite and at least 0", options.hdrf_lambda));
   }
   return Status::Ok();
 } catch (...) {

@@ -276,7 +276,7 @@ Result<std::unique_ptr<StreamingPartitioner>> StreamingPartitioner::Create(
   if (Supports(options.kind))
     return FindPartitioner(options.kind)->stream(vertex_count, edge_count, options);
   return Fail(Status::InvalidArgument(
-      fmt::format("partitioner '{}' needs all edges in memory; {} take them one by one",
+      fmt::format("partitioner '{}' needs all edges in memory; choose one that does not: {}",
                   PartitionerName(options.kind), NamesOfStreaming())));
 }
 

@@ -54,8 +54,9 @@ Status CompressedNeighbors::LookUpList(std::span<const EntryRef> entries, std::s
     const auto neighbor =
         partition.DecodeEntry(local, direction_, bytes, entries[i].position - list.first);
     if (!neighbor) {
-      return Status::Corruption(fmt::format("{}: a list in memory can no longer be decoded",
-                                            partition.file().path().string()));
+      return Status::Corruption(
+          fmt::format("{}: a list in memory cannot be decoded any more; the memory may be faulty",
+                      partition.file().path().string()));
     }
     rows[i] = *neighbor;
   }
@@ -92,7 +93,7 @@ Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnaps
     if (!graph.partition(p).resident()) {
       return Fail(
           Status::InvalidArgument(fmt::format("{}: the neighbour lists are on disk, but this job "
-                                              "reads them in memory; use `topology=memory`",
+                                              "needs them in memory; use `topology=memory`",
                                               graph.store().path().string())));
     }
     plain = plain && graph.partition(p).codec() == TopologyCodec::kNone;

@@ -40,8 +40,8 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& live
     }
     const ArrayEntry& entry = (*array)->entry();
     if (entry.dtype != DataType::kInt64 || entry.dim != 1) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("array '{}' is no time of edges: it has to be int64 with one column", name)));
+      return Fail(Status::InvalidArgument(fmt::format(
+          "array '{}' does not hold times of edges: it must be int64 with one column", name)));
     }
     if (entry.rows != graph.partition(p).edge_count()) {
       return Fail(Status::Corruption(fmt::format("array '{}' has {} rows for {} edges", name,
@@ -58,7 +58,8 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& live
   const auto about = std::find_if(attributes.begin(), attributes.end(),
                                   [&](const auto& info) { return info.name == attribute; });
   if (about == attributes.end())
-    return Fail(Status::Corruption(fmt::format("the arrays of '{}' are not of edges", attribute)));
+    return Fail(
+        Status::Corruption(fmt::format("the arrays of '{}' do not belong to edges", attribute)));
   const auto a = static_cast<std::uint32_t>(about->first_value);
   const bool symmetric = graph.info().symmetric;
   auto out = DeltaTimes(*view, Direction::kOut, a);

@@ -205,13 +205,13 @@ Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
 Status Sampler::Impl::CheckSeeds(std::span<const VertexId> seeds,
                                  std::span<const std::int64_t> seed_times) const {
   if (seeds.size() >= Numbering::kNone) {
-    return Status::InvalidArgument(
-        fmt::format("{} seeds in one batch; at most 2^32 - 2", seeds.size()));
+    return Status::InvalidArgument(fmt::format(
+        "{} seeds in one batch are too many: at most 2^32 - 2 are possible", seeds.size()));
   }
   if (seed_times.size() != (options_.times != nullptr ? seeds.size() : 0)) {
     return Status::InvalidArgument(
-        fmt::format("{} seeds with {} times; a temporal sampler needs a time for each seed, any "
-                    "other takes none",
+        fmt::format("{} seeds with {} times; a temporal sampler needs a time for each seed, and "
+                    "any other needs none",
                     seeds.size(), seed_times.size()));
   }
   for (const VertexId seed : seeds) {
@@ -488,8 +488,8 @@ Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& c
   const bool may_overflow = options_.disjoint || vertex_count_ >= Numbering::kNone;
   if (may_overflow && out.rows.size() + drawn >= Numbering::kNone) {
     return Status::InvalidArgument(
-        fmt::format("one batch of {} vertices and more; at most 2^32 - 2: sample fewer seeds or "
-                    "neighbours",
+        fmt::format("a batch has {} vertices or more, but at most 2^32 - 2 are possible; use fewer "
+                    "seeds or smaller fanouts",
                     out.rows.size()));
   }
   const std::size_t first_edge = out.neighbors.size();

@@ -25,17 +25,17 @@ Status CheckCombination(const GenerationInfo& info, const SamplerOptions& option
   }
   if (options.times != nullptr && !options.disjoint) {
     return Status::InvalidArgument(
-        "temporal sampling needs disjoint subgraphs: each seed has a time of its own");
+        "temporal sampling needs disjoint subgraphs, because each seed has its own time");
   }
   if (options.induced && (options.disjoint || options.frontier == Frontier::kAgain)) {
     return Status::InvalidArgument(
-        "an induced subgraph is one for all seeds, and every vertex is expanded once: sample it "
-        "neither disjoint nor again in every hop");
+        "an induced subgraph belongs to all seeds, and expands every vertex once; sample it "
+        "without disjoint subgraphs and without expanding vertices in every hop");
   }
   if (options.temporal_pick == TemporalPick::kLast &&
       (options.times == nullptr || options.weighted || options.replace)) {
     return Status::InvalidArgument(
-        "the latest edges can be taken only by times, without weights and without replacement");
+        "sampling the latest edges needs times, and excludes weights and replacement");
   }
   return Status::Ok();
 }
@@ -48,8 +48,8 @@ Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (graph.partition(p).has_edge_ids(direction)) continue;
     return Status::InvalidArgument(
-        "the store does not keep the edge ids of its in-edges, for it has neither weights nor edge "
-        "attributes; sample along out-edges, or ingest it with an edge attribute or with "
+        "the store does not keep the edge ids of its in-edges, because it has neither weights nor "
+        "edge attributes; sample along out-edges, or ingest it with an edge attribute or with "
         "`directions=in`");
   }
   return Status::Ok();
@@ -58,14 +58,14 @@ Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
 Result<SamplingPlan> PlanTyped(std::size_t types, const SamplerOptions& options) {
   if (!options.fanouts.empty() || !options.meta_path.empty()) {
     return Fail(Status::InvalidArgument(
-        "fanouts by edge type stand for themselves: give no other fanouts and no meta-path"));
+        "fanouts by edge type exclude other fanouts and a meta-path; give only one of them"));
   }
   SamplingPlan plan;
   for (const std::vector<std::int64_t>& fanouts : options.typed_fanouts) {
     if (fanouts.size() != types) {
-      return Fail(
-          Status::InvalidArgument(fmt::format("hop {} has {} fanouts; the graph has {} edge types",
-                                              plan.size(), fanouts.size(), types)));
+      return Fail(Status::InvalidArgument(
+          fmt::format("hop {} has {} fanouts, but the graph has {} edge types", plan.size(),
+                      fanouts.size(), types)));
     }
     std::vector<ListRequest>& requests = plan.emplace_back();
     for (std::size_t type = 0; type < types; ++type) {
@@ -87,7 +87,7 @@ Status CheckDirection(const GenerationInfo& info, Direction direction) {
   const std::string_view missing = in_is_kept ? "out" : "in";
   if (direction == Direction::kBoth) {
     return Status::InvalidArgument(
-        fmt::format("the store keeps no {}-edges, so both directions cannot be walked; ingest it "
+        fmt::format("the store keeps no {}-edges, so both directions cannot be followed; ingest it "
                     "with `directions=both`, or with `undirected`",
                     missing));
   }
@@ -117,7 +117,7 @@ Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptio
     if (!path.empty()) {
       if (path[h] >= types) {
         return Fail(Status::InvalidArgument(fmt::format(
-            "hop {} of the meta-path: edge type {}; the graph has {}", h, path[h], types)));
+            "hop {} of the meta-path has edge type {}, but the graph has {}", h, path[h], types)));
       }
       request.type = path[h];
     }

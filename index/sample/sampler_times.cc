@@ -54,16 +54,17 @@ Status TimeOrder::CheckPartition(std::uint32_t p, Direction direction) const {
   }
   if (given > of_entries && !partition.has_edge_ids(direction)) {
     return Status::InvalidArgument(
-        fmt::format("partition {} does not keep the ids of its in-edges, which the time stamps "
-                    "belong to; ingest the graph with an edge attribute (such as "
-                    "`columns=src,dst,time`) or with `directions=in`, or walk out-edges",
+        fmt::format("partition {} does not keep the ids of its in-edges, to which the time stamps "
+                    "belong; ingest the graph with an edge attribute (such as "
+                    "`columns=src,dst,time`) or with `directions=in`, or follow out-edges",
                     p));
   }
   for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
     if (partition.Entries(static_cast<LocalId>(v), direction).count >
         std::numeric_limits<std::uint32_t>::max()) {
       return Status::InvalidArgument(fmt::format(
-          "partition {} holds a list of 2^32 edges and more; temporal sampling takes less", p));
+          "partition {} has a list of 2^32 or more edges, which temporal sampling does not support",
+          p));
     }
   }
   return Status::Ok();
@@ -77,8 +78,8 @@ Status TimeOrder::SortChanged(const DeltaView& view, const ListFinder& lists, st
   const std::size_t edges = view.rows(direction).size();
   if (delta_times_[side].size() != edges) {
     return Status::InvalidArgument(
-        fmt::format("{} time stamps for {} edges that were written since the generation; take them "
-                    "from the same snapshot as the sampler",
+        fmt::format("there are {} time stamps for {} edges that were written after the generation; "
+                    "read them from the snapshot of the sampler",
                     delta_times_[side].size(), edges));
   }
   order_.emplace_back(edges);

@@ -63,8 +63,8 @@ Status CheckWeights(std::span<const float> weights, const std::string& place) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] >= 0 && std::isfinite(weights[i])) continue;
     return Status::InvalidArgument(
-        fmt::format("{}: an edge weighs {}; weighted sampling needs weights that are finite and "
-                    "not negative",
+        fmt::format("{}: an edge has the weight {}; weighted sampling needs weights that are "
+                    "finite and not negative",
                     place, weights[i]));
   }
   return Status::Ok();
@@ -126,7 +126,7 @@ Status WeightTable::AddPartition(const Adjacency& partition, std::uint32_t p, Di
 Status WeightTable::AddDelta(const DeltaView& view, Direction direction) {
   const auto given = view.weights(direction);
   const std::vector<float>& weights = weights_.emplace_back(given.begin(), given.end());
-  RHIZOME_RETURN_IF_ERROR(CheckWeights(weights, "an edge written since the generation"));
+  RHIZOME_RETURN_IF_ERROR(CheckWeights(weights, "an edge written after the generation"));
   std::vector<double>& sums = sums_.emplace_back(RoomForSums(weights));
   view.ForEachTouched(direction, [&](Row row) {
     std::uint64_t begin = 0;

@@ -70,7 +70,8 @@ Result<std::vector<std::int64_t>> TimesByRow(const GraphSnapshot& graph, std::st
   const bool wide = entry.dtype == DataType::kInt64;
   if ((!wide && entry.dtype != DataType::kInt32) || entry.dim != 1)
     return Fail(Status::InvalidArgument(fmt::format(
-        "array '{}' has no times of vertices: they are int64 or int32, one column", array)));
+        "array '{}' does not hold times of vertices: it must be int64 or int32 with one column",
+        array)));
   const auto parts = graph.parts();
   std::vector<std::int64_t> times(graph.vertex_count(), 0);
   const std::size_t bytes = entry.row_bytes();

@@ -122,7 +122,7 @@ Status Adjacency::FillFromBlock(std::uint64_t block, std::uint64_t skip,
   RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadBlocks(block, 1));
   (void)cache_->Insert(first_block_ + block, bytes);
   if (skip + out.size() > bytes.size())
-    return Status::Corruption(fmt::format("{}: offset {}: a list ends beyond its section",
+    return Status::Corruption(fmt::format("{}: offset {}: a list extends beyond its section",
                                           file_.path().string(), block * kSectionBlockBytes));
   std::memcpy(out.data(), bytes.data() + skip, out.size());
   return Status::Ok();

@@ -84,7 +84,7 @@ Status AdjacencyParser::CheckFlags() const {
   if (keeps(kPartitionSymmetric) && (!keeps(kPartitionOut) || keeps(kPartitionIn)))
     return Corrupt("header: symmetric, but not with out-lists only");
   if (keeps(kPartitionGrouped) != order_.grouped())
-    return Corrupt("header: grouped rows do not fit the order");
+    return Corrupt("header: grouped rows contradict the order");
   const auto first = order_.grouped() ? order_.owner_begin(header_.partition) : Row{0};
   if (header_.first_row != static_cast<std::uint64_t>(first))
     return Corrupt("header: first row {}, but the order has {}", header_.first_row, first);
@@ -155,7 +155,7 @@ Status AdjacencyParser::CheckRows(const Column& rows, const char* field, bool ow
     const std::uint64_t row = rows[i];
     if (row >= header_.vertices)
       return Corrupt("{}, entry {}: row {} is beyond the {} rows", field, i, row, header_.vertices);
-    if (i > 0 && rows[i - 1] >= row) return Corrupt("{}, entry {}: does not rise", field, i);
+    if (i > 0 && rows[i - 1] >= row) return Corrupt("{}, entry {}: is not ascending", field, i);
     if ((order_.OwnerOf(static_cast<Row>(row)) == header_.partition) != owned)
       return Corrupt("{}, entry {}: row {} has another owner", field, i, row);
   }
@@ -219,7 +219,7 @@ Status AdjacencyParser::ReadTypeLists() {
       if (type >= header_.edge_types || (k > offsets[list] && type <= adjacency_.types_[k - 1]))
         return Corrupt("types, entry {}: type {} is out of range or order", k, type);
       if (adjacency_.type_ends_[k] <= covered)
-        return Corrupt("type ends, entry {}: {} does not rise", k, adjacency_.type_ends_[k]);
+        return Corrupt("type ends, entry {}: {} is not ascending", k, adjacency_.type_ends_[k]);
       covered = adjacency_.type_ends_[k];
     }
   }
@@ -230,7 +230,7 @@ Status AdjacencyParser::ReadTypeLists() {
   if (keeps(kPartitionIn)) {
     RHIZOME_RETURN_IF_ERROR(CheckTypeLists(kInKinds, adjacency_.in_, seen));
   }
-  if (seen + 1 != offsets.size()) return Corrupt("type list {} is no vertex's", seen);
+  if (seen + 1 != offsets.size()) return Corrupt("type list {} belongs to no vertex", seen);
   return Status::Ok();
 }
 
@@ -245,7 +245,7 @@ Status AdjacencyParser::CheckTypeLists(const SideKinds& kinds, const Side& side,
     const std::uint64_t end = offsets[list + 1];
     const std::uint64_t covered = offsets[list] == end ? 0 : adjacency_.type_ends_[end - 1];
     if (covered != side.offsets[v + 1] - side.offsets[v])
-      return Corrupt("{} type lists, entry {}: does not fit the vertex's list", kinds.name, v);
+      return Corrupt("{} type lists, entry {}: does not match the vertex's list", kinds.name, v);
   }
   return Status::Ok();
 }
@@ -272,7 +272,8 @@ Status AdjacencyParser::ReadBoundary() {
       const std::uint64_t local =
           std::uint64_t{w} * 64 + static_cast<std::uint64_t>(std::countr_zero(rest));
       if (local >= header_.owned || (adjacency_.resident_ && !touched_.Test(local)))
-        return Corrupt("boundary vertices, word {}: vertex {} has no edge here", w, local);
+        return Corrupt("boundary vertices, word {}: vertex {} has no edge in this partition", w,
+                       local);
       adjacency_.boundary_.Set(local);
       ++count;
     }
@@ -282,7 +283,8 @@ Status AdjacencyParser::ReadBoundary() {
   adjacency_.boundary_.Seal();
   adjacency_.boundary_owned_count_ = count;
   for (std::uint64_t i = 0; i < header_.mirrors && adjacency_.resident_; ++i) {
-    if (!touched_.Test(header_.owned + i)) return Corrupt("mirrors, entry {}: has no edge here", i);
+    if (!touched_.Test(header_.owned + i))
+      return Corrupt("mirrors, entry {}: has no edge in this partition", i);
   }
   if (keeps(kPartitionOut)) {
     RHIZOME_RETURN_IF_ERROR(ReadDegrees(kOutKinds, adjacency_.out_degrees_));

@@ -82,7 +82,7 @@ Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const Loca
       return Corrupt("{} neighbours, entry {}: local id {} is beyond the {} vertices", kinds.name,
                      begin + i, list[i], vertices());
     if (i > 0 && list[i] < list[i - 1])
-      return Corrupt("{} neighbours, entry {}: falls", kinds.name, begin + i);
+      return Corrupt("{} neighbours, entry {}: is not ascending", kinds.name, begin + i);
   }
   return Status::Ok();
 }
@@ -127,7 +127,7 @@ Status AdjacencyParser::CheckInEdge(LocalId local, std::uint64_t position, Local
   if (!fits)
     return Corrupt("in edges, entry {}: {} is not an edge between its vertices", position, edge);
   if (repeats && edge <= adjacency_.in_edges_[position - 1])
-    return Corrupt("in edges, entry {}: parallel edges do not rise", position);
+    return Corrupt("in edges, entry {}: parallel edges are not ascending", position);
   return Status::Ok();
 }
 

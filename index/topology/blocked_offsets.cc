@@ -119,8 +119,9 @@ Status BlockedOffsets::Check(const SectionFile& file, std::uint64_t last, const 
         return corrupt(fmt::format("block {}: wrong padding", b));
     }
   }
-  if (wide_.size() != wide_blocks * kBlock) return corrupt("has full offsets of no block");
-  if (before != last) return corrupt(fmt::format("do not end at {}", last));
+  if (wide_.size() != wide_blocks * kBlock)
+    return corrupt("has full offsets that belong to no block");
+  if (before != last) return corrupt(fmt::format("does not end at {}", last));
   return Status::Ok();
 }
 

@@ -71,7 +71,7 @@ Status FileRows::ReadByPart(std::span<RowTarget> targets) const {
   const std::uint64_t row_bytes = entry().row_bytes();
   for (const RowTarget& target : targets)
     if (target.row < 0 || static_cast<std::uint64_t>(target.row) >= entry().rows)
-      return Status::InvalidArgument(fmt::format("array '{}' of {} rows has no row {}",
+      return Status::InvalidArgument(fmt::format("array '{}' of {} rows does not have a row {}",
                                                  ShownName(entry().name), entry().rows,
                                                  target.row));
   std::sort(targets.begin(), targets.end(),

@@ -61,7 +61,7 @@ Result<PatchedColumn> PatchedColumn::Read(const SectionFile& file, const Patched
       return corrupt(fmt::format("entry {}: patch {} is out of range", i, column.patches_[next]));
     ++next;
   }
-  if (next != patches) return corrupt(fmt::format("patch {}: has no place", next));
+  if (next != patches) return corrupt(fmt::format("patch {}: belongs to no entry", next));
   return column;
 }
 

@@ -52,7 +52,8 @@ Status WriteHeader(SectionFileWriter& writer, ExternalIdKind kind, std::uint64_t
                    std::uint64_t sorted) {
   const std::uint64_t deleted = vertices - sorted;
   if (deleted > std::numeric_limits<std::uint32_t>::max())
-    return Status::InvalidArgument(fmt::format("{} deleted vertices; at most 2^32 - 1", deleted));
+    return Status::InvalidArgument(
+        fmt::format("there are {} deleted vertices, but at most 2^32 - 1 are possible", deleted));
   const IdsHeader header{.vertices = vertices,
                          .id_kind = static_cast<std::uint32_t>(kind),
                          .deleted = static_cast<std::uint32_t>(deleted)};
@@ -141,8 +142,9 @@ Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
     return Fail(ids.Corrupt(fmt::format("header: {} vertices, but the manifest has {}",
                                         header.vertices, vertex_count)));
   if (header.id_kind != static_cast<std::uint32_t>(kind) || header.deleted > vertex_count)
-    return Fail(ids.Corrupt(
-        "header: another kind of ids than in the manifest, or more deleted than there are"));
+    return Fail(
+        ids.Corrupt("header: the kind of ids differs from the manifest, or there are more deleted "
+                    "vertices than vertices"));
   RHIZOME_ASSIGN_OR_RETURN(ids.sorted_, Column::Read(*ids.file_, Kind(IdsSection::kSorted),
                                                      vertex_count - header.deleted));
   RHIZOME_RETURN_IF_ERROR(kind == ExternalIdKind::kString ? ids.ReadStrings() : ids.ReadIntegers());
@@ -175,13 +177,15 @@ Result<std::vector<VertexId>> VertexIds::ParseDeleted(const SectionFile& file,
     return Fail(Status::Corruption(fmt::format("{}: {}", file.path().string(), what)));
   };
   if (header.vertices != vertex_count || header.deleted > vertex_count)
-    return corrupt("header: not the vertices of the manifest, or more deleted than there are");
+    return corrupt(
+        "header: the number of vertices differs from the manifest, or there are more deleted "
+        "vertices than vertices");
   RHIZOME_ASSIGN_OR_RETURN(const auto sorted, Column::Read(file, Kind(IdsSection::kSorted),
                                                            vertex_count - header.deleted));
   for (std::uint64_t i = 0; i < sorted.size(); ++i)
-    if (sorted[i] >= vertex_count) return corrupt("sorted side: a vertex that is not there");
+    if (sorted[i] >= vertex_count) return corrupt("sorted ids: a vertex does not exist");
   std::vector<VertexId> deleted = MissingFrom(sorted, vertex_count);
-  if (deleted.size() != header.deleted) return corrupt("sorted side: a vertex stands there twice");
+  if (deleted.size() != header.deleted) return corrupt("sorted ids: a vertex is repeated");
   return deleted;
 }
 
@@ -200,7 +204,7 @@ Status VertexIds::ReadStrings() {
     return Corrupt("offsets do not begin at 0 and end at the last byte");
   for (std::uint64_t i = 0; i < vertex_count_; ++i) {
     if (offsets_[i] > offsets_[i + 1] || offsets_[i + 1] > bytes_.size())
-      return Corrupt(fmt::format("offsets: that of vertex {} is out of order", i + 1));
+      return Corrupt(fmt::format("offsets: the offset of vertex {} is out of order", i + 1));
     if (!IsUtf8(StringAt(i))) return Corrupt(fmt::format("the id of vertex {} is not UTF-8", i));
   }
   return Status::Ok();
@@ -212,13 +216,13 @@ Status VertexIds::CheckSorted() {
   for (std::uint64_t i = 0; i < sorted_.size(); ++i) {
     const std::uint64_t vertex = sorted_[i];
     if (vertex >= vertex_count_)
-      return Corrupt(fmt::format("sorted side, entry {}: {} is beyond the {} vertices", i, vertex,
+      return Corrupt(fmt::format("sorted ids, entry {}: {} is beyond the {} vertices", i, vertex,
                                  vertex_count_));
     if (i == 0) continue;
     const std::uint64_t before = sorted_[i - 1];
     const bool rises = kind_ == ExternalIdKind::kString ? StringAt(before) < StringAt(vertex)
                                                         : integers_[before] < integers_[vertex];
-    if (!rises) return Corrupt(fmt::format("sorted side, entry {}: does not rise", i));
+    if (!rises) return Corrupt(fmt::format("sorted ids, entry {}: is not ascending", i));
   }
   deleted_ = MissingFrom(sorted_, vertex_count_);
   return Status::Ok();

@@ -37,8 +37,9 @@ ArrayFiles::ArrayFiles(const ChunkArray& array, bool direct, std::size_t max_ope
 Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool must) {
   RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
   if (chunk >= chunks_.size())
-    return Fail(Status::InvalidArgument(fmt::format(
-        "no chunk {}: the array below '{}' has {} chunks", chunk, root_.string(), chunks_.size())));
+    return Fail(Status::InvalidArgument(
+        fmt::format("chunk {} does not exist: the array below '{}' has {} chunks", chunk,
+                    root_.string(), chunks_.size())));
   const MutexLock lock(mutex_);
   if (files_[chunk] != nullptr) return files_[chunk];
   if (open_ >= max_open_) CloseUnused();

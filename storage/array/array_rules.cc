@@ -27,7 +27,7 @@ Status CheckCodec(const ArrayEntry& entry) {
     return Bad(entry, fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
   if (codec.kind == CodecKind::kRaw) return Status::Ok();
   if (codec.kind == CodecKind::kNonzero && (DataTypeBytes(entry.dtype) != 4 || entry.sharded()))
-    return Bad(entry, "codec nonzero is for whole chunks of elements of four bytes");
+    return Bad(entry, "codec nonzero needs whole chunks of elements of four bytes");
   if (const Status level = CheckCodecLevel(*known, codec.level); !level.ok())
     return Bad(entry, level.message());
   if (entry.layout == ArrayLayout::kRow) return Bad(entry, "layout row cannot be compressed");
@@ -51,7 +51,7 @@ Status CheckShape(const ArrayEntry& entry) {
   std::uint64_t bytes = 0;
   if (__builtin_add_overflow(entry.rows, entry.chunk_rows, &padded_rows) ||
       __builtin_mul_overflow(row_bytes, padded_rows, &bytes) || bytes > kMax) {
-    return Bad(entry, fmt::format("{} rows are more than can be addressed", entry.rows));
+    return Bad(entry, fmt::format("{} rows are more than an array can have", entry.rows));
   }
   return Status::Ok();
 }
@@ -59,10 +59,12 @@ Status CheckShape(const ArrayEntry& entry) {
 Status CheckShards(const ArrayEntry& entry) {
   if (!entry.sharded()) return Status::Ok();
   if (entry.layout != ArrayLayout::kChunk)
-    return Bad(entry, "only layout chunk has shards; rows that are gathered stay raw");
+    return Bad(entry, "only arrays of layout chunk can have shards; layout row stores raw rows");
   if (entry.chunk_rows % entry.inner_rows != 0)
-    return Bad(entry, fmt::format("{} rows of a chunk are not whole inner chunks of {}",
-                                  entry.chunk_rows, entry.inner_rows));
+    return Bad(
+        entry,
+        fmt::format("the {} rows of a chunk are not a multiple of the {} rows of an inner chunk",
+                    entry.chunk_rows, entry.inner_rows));
   if (entry.chunk_rows / entry.inner_rows > kMaxInnerChunksOfShard)
     return Bad(entry, fmt::format("{} inner chunks of a chunk are more than {}",
                                   entry.chunk_rows / entry.inner_rows, kMaxInnerChunksOfShard));
@@ -139,9 +141,9 @@ Status internal::CheckStoredArray(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   const CodecEntry* const known = FindCodec(entry.codec.kind);
   if (known != nullptr && known->published) return Status::Ok();
-  return Bad(entry,
-             fmt::format("codec {} is for the arrays of a job: other programs cannot read it",
-                         CodecName(entry.codec.kind)));
+  return Bad(entry, fmt::format("codec {} is internal to jobs, because other programs cannot read "
+                                "it; choose another codec",
+                                CodecName(entry.codec.kind)));
 }
 
 std::string_view FirstDimension(const ArrayEntry& entry) {
@@ -158,20 +160,20 @@ Status CheckNewArrayName(std::string_view name) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
   const auto taken = [&](std::string_view for_what) {
     return Status::InvalidArgument(fmt::format(
-        "an array cannot be named '{}': the store keeps that for {}; choose another name", name,
-        for_what));
+        "an array cannot be named '{}': the store reserves such names for {}; choose another name",
+        name, for_what));
   };
   if (name.size() > kMaxNewArrayNameBytes)
     return Status::InvalidArgument(
-        fmt::format("an array cannot be named '{}': the store makes longer names of it, so that it "
-                    "has {} characters at most, not {}",
+        fmt::format("an array cannot be named '{}': the store appends suffixes to it, so it may "
+                    "have at most {} characters, but has {}",
                     name, kMaxNewArrayNameBytes, name.size()));
-  if (RHIZOME_MUTANT("names that the store gives are taken")) return Status::Ok();
+  if (RHIZOME_MUTANT("names that the store reserves can be used")) return Status::Ok();
   if (name == kZarrJsonName) return taken("the description of a Zarr group");
   if (name.ends_with(kSidecarSuffix)) return taken("checksums of rows");
   if (name.ends_with(kStaleSuffix)) return taken("the marks of stale rows");
   if (SplitVersion(name)) return taken("the versions of an array");
-  if (CoordinateKindOf(name)) return taken("the coordinate that says whose the rows are");
+  if (CoordinateKindOf(name)) return taken("the coordinate that names the vertex of each row");
   if (IsDimensionName(name)) return taken("a dimension of arrays");
   return Status::Ok();
 }

@@ -34,11 +34,11 @@ Status CheckAliasOf(const ArraySeries& series, const ArrayAlias& alias,
   RHIZOME_RETURN_IF_ERROR(CheckAlias(alias.name));
   if (alias.history.empty() || alias.history.size() > kMaxAliasHistory)
     return Bad(series,
-               fmt::format("alias '{}' stands for no version, or remembers too many", alias.name));
+               fmt::format("alias '{}' names no version, or its history is too long", alias.name));
   for (const std::uint64_t version : alias.history) {
     if (FindStoredArray(arrays, VersionName(series.name, version)) == nullptr)
-      return Bad(series, fmt::format("alias '{}' names version {}, which is not there", alias.name,
-                                     version));
+      return Bad(series, fmt::format("alias '{}' names version {}, which does not exist",
+                                     alias.name, version));
   }
   return Status::Ok();
 }
@@ -96,7 +96,7 @@ Status CheckAlias(std::string_view alias) {
       std::all_of(alias.begin(), alias.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits && alias != kLatest) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("alias '{}': numbers name versions, and '{}' the newest; choose another word",
+      fmt::format("alias '{}': numbers and '{}' are reserved for versions; choose another name",
                   alias, kLatest));
 }
 
@@ -109,7 +109,7 @@ Result<ArrayReference> ParseArrayReference(std::string_view text) {
   if (reference.selector == kLatest || ParseVersion(reference.selector)) return reference;
   if (const Status alias = CheckAlias(reference.selector); !alias.ok()) {
     return Fail(Status::InvalidArgument(
-        fmt::format("array '{}': behind the @ goes a version (emb@3), an alias (emb@live) or '{}'",
+        fmt::format("array '{}': a version (emb@3), an alias (emb@live) or '{}' must follow the @",
                     text, kLatest)));
   }
   return reference;

@@ -80,7 +80,7 @@ Status CheckMetadata(FileSystem& fs, const Path& root, const ArrayEntry& entry,
   const auto described = DecodeArrayJson(text, entry.name);
   if (!described) return described.error().WithContext(path.string());
   if (*described == entry) return Status::Ok();
-  return Corrupt(path, "describes another array than the manifest does");
+  return Corrupt(path, "describes a different array than the manifest");
 }
 
 Status CheckChunkSize(const Path& path, const ArrayEntry& entry, std::uint64_t size_bytes) {
@@ -124,9 +124,10 @@ Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_byt
   constexpr std::uint64_t kUnit = 128;
   constexpr std::uint64_t kMaxRows = 32768;
   if (row_bytes == 0 || row_bytes > kMaxChunkBytes / kUnit) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("rows of {} bytes: {} of them must be 1 to {} bytes, the largest chunk",
-                    row_bytes, kUnit, kMaxChunkBytes)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("rows of {} bytes: reads of {} bytes are not possible; "
+                                            "they must have 1 to {} bytes, the largest chunk",
+                                            row_bytes, kUnit, kMaxChunkBytes)));
   }
   const std::uint64_t most = std::min(kMaxRows, AlignDown(kMaxChunkBytes / row_bytes, kUnit));
   if (rows >= most) return most;
@@ -224,8 +225,9 @@ std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
 
 Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const try {
   if (chunk < chunks_.size()) return &chunks_[chunk];
-  return Fail(Status::InvalidArgument(fmt::format("no chunk {}: array '{}' has {} chunks", chunk,
-                                                  ShownName(entry_.name), chunks_.size())));
+  return Fail(
+      Status::InvalidArgument(fmt::format("chunk {} does not exist: array '{}' has {} chunks",
+                                          chunk, ShownName(entry_.name), chunks_.size())));
 } catch (...) {
   return Fail(StatusOfException());
 }
@@ -241,7 +243,7 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
                                             AlignedBuffer* room) const try {
   if (chunk >= entry_.chunk_count() || out.size() != RowsInChunk(chunk) * entry_.row_bytes()) {
     return Fail(Status::InvalidArgument(
-        fmt::format("array '{}': no chunk {}, or not its {} bytes of memory",
+        fmt::format("array '{}': chunk {} does not exist, or the buffer does not have its {} bytes",
                     ShownName(entry_.name), chunk, out.size())));
   }
   const FileEntry& expected = chunks_[chunk];
@@ -350,9 +352,9 @@ Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
                             std::span<std::byte> out) const try {
   const std::uint64_t row_bytes = entry_.row_bytes();
   if (first > entry_.rows || count > entry_.rows - first || out.size() != count * row_bytes) {
-    return Status::InvalidArgument(
-        fmt::format("array '{}' has no rows [{}, {} + {}), or not their memory",
-                    ShownName(entry_.name), first, first, count));
+    return Status::InvalidArgument(fmt::format(
+        "array '{}' does not have the rows [{}, {} + {}), or the buffer has another size",
+        ShownName(entry_.name), first, first, count));
   }
   std::vector<std::byte> memory;
   for (std::uint64_t done = 0; done < count;) {

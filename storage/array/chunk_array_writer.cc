@@ -146,7 +146,7 @@ Result<ArrayEntry> Normalised(ArrayEntry entry) {
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.name.ends_with(kSidecarSuffix)) {
     return Fail(Status::InvalidArgument(
-        fmt::format("array '{}': names ending in '{}' are kept for row checksums",
+        fmt::format("array '{}': names that end in '{}' are reserved for row checksums",
                     ShownName(entry.name), kSidecarSuffix)));
   }
   if (entry.layout == ArrayLayout::kRow)
@@ -183,8 +183,8 @@ class ChunkArrayWriter::Impl {
     if (chunk >= entry_.chunk_count() ||
         rows.size() != std::min(entry_.chunk_rows, entry_.rows - first) * entry_.row_bytes()) {
       return Fail(Status::InvalidArgument(
-          fmt::format("array '{}' of {} chunks: no chunk {} of {} bytes", ShownName(entry_.name),
-                      entry_.chunk_count(), chunk, rows.size())));
+          fmt::format("array '{}' of {} chunks: chunk {} of {} bytes does not belong to it",
+                      ShownName(entry_.name), entry_.chunk_count(), chunk, rows.size())));
     }
     // Threads write disjoint parts of row_crcs_, one part per chunk.
     if (sidecar_) SumRows(first, rows);
@@ -197,8 +197,8 @@ class ChunkArrayWriter::Impl {
 
   Status AdoptChunk(std::uint64_t chunk, const FileEntry& file) {
     if (sidecar_)
-      return Status::InvalidArgument(
-          fmt::format("array '{}': layout row cannot be continued", ShownName(entry_.name)));
+      return Status::InvalidArgument(fmt::format(
+          "array '{}': rows cannot be appended to an array of layout row", ShownName(entry_.name)));
     if (chunk >= entry_.chunk_count() || file.path != ChunkPath(entry_.name, chunk))
       return Status::InvalidArgument(fmt::format("'{}' is not chunk {} of array '{}'", file.path,
                                                  chunk, ShownName(entry_.name)));

@@ -190,7 +190,7 @@ std::uint64_t MaxPackedBytes(std::uint64_t raw_bytes) { return MaxNonzeroBytes(r
 
 Status CheckNonzero(const Codec& codec, std::size_t raw_bytes) {
   if (codec.element_bytes == 4 && raw_bytes % 4 == 0) return {};
-  return Status::InvalidArgument("codec nonzero is for elements of four bytes");
+  return Status::InvalidArgument("codec nonzero needs elements of four bytes");
 }
 
 Result<std::size_t> CompressNonzero(const Codec&, std::span<const std::byte> raw,
@@ -339,7 +339,8 @@ Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byt
   RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));
   if (out.size() < MaxEncodedBytes(codec, raw.size()))
     return Fail(Status::InvalidArgument(
-        fmt::format("{} bytes may not hold an encoded chunk of {}", out.size(), raw.size())));
+        fmt::format("a buffer of {} bytes may be too small for an encoded chunk of {}", out.size(),
+                    raw.size())));
   if (codec.kind == CodecKind::kRaw) {
     std::copy(raw.begin(), raw.end(), out.begin());
     return raw.size();
@@ -371,8 +372,9 @@ Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
   if (known == nullptr)
     return Status::Corruption(fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
   if (encoded.size() < kCrcBytes || encoded.size() > MaxEncodedBytes(codec, out.size())) {
-    return Status::Corruption(fmt::format("an encoded chunk of {} bytes cannot hold {} bytes",
-                                          encoded.size(), out.size()));
+    return Status::Corruption(
+        fmt::format("an encoded chunk of {} bytes is too small to decode to {} bytes",
+                    encoded.size(), out.size()));
   }
   const auto frame = encoded.first(encoded.size() - kCrcBytes);
   const auto stored = LoadLittle<std::uint32_t>(encoded.data() + frame.size());

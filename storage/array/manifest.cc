@@ -124,7 +124,7 @@ std::vector<std::string> DecodeNames(ByteReader& in, std::string_view field) {
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     names.push_back(in.String(field, kMaxNameBytes));
     if (in.ok()) RefuseIf(in, field, CheckName(field, names.back()));
-    if (!seen.insert(names.back()).second) in.Refuse(field, "stands there twice");
+    if (!seen.insert(names.back()).second) in.Refuse(field, "is repeated");
   }
   return names;
 }
@@ -146,7 +146,7 @@ GenerationInfo DecodeInfo(ByteReader& in) {
   info.vertices = DecodeCount(in, "vertices");
   info.edges = DecodeCount(in, "edges");
   info.partitions = in.Number<std::uint32_t>("partitions");
-  if (info.partitions > kMaxPartitions) in.Refuse("partitions", "are too many");
+  if (info.partitions > kMaxPartitions) in.Refuse("partitions", "has too many entries");
   const auto id_kind = in.Number<std::uint8_t>("kind of external id");
   if (id_kind < 1 || id_kind > 3) in.Refuse("kind of external id", "is unknown");
   info.id_kind = static_cast<ExternalIdKind>(id_kind);
@@ -243,9 +243,9 @@ Status CheckHead(ByteReader& in, std::size_t file_bytes, const StoreId& store_id
   (void)in.Bytes("magic", kMagic.size());
   version = in.Number<std::uint32_t>("version");
   if (version > kVersion)
-    return Status::Unsupported(
-        fmt::format("manifest format {} is newer than this build's {}: use a newer Rhizome",
-                    version, kVersion));
+    return Status::Unsupported(fmt::format(
+        "manifest format {} is newer than this build's {}; use a newer version of Rhizome", version,
+        kVersion));
   if (version == 0) in.Refuse("version", "is 0");
   if (in.Number<std::uint32_t>("reserved") != 0) in.Refuse("reserved", "is not zero");
   StoreId found;
@@ -255,7 +255,7 @@ Status CheckHead(ByteReader& in, std::size_t file_bytes, const StoreId& store_id
     in.Refuse("store id",
               fmt::format("is {}, but the store's is {}", found.ToString(), store_id.ToString()));
   if (in.Number<std::uint64_t>("length") != file_bytes)
-    in.Refuse("length", fmt::format("is not the file's, {} bytes", file_bytes));
+    in.Refuse("length", fmt::format("is not the length of the file, {} bytes", file_bytes));
   return in.status();
 }
 
@@ -377,8 +377,8 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
     manifest.keep.bytes = in.Number<std::uint64_t>("bytes to keep");
   }
   if (in.ok() && VersionOf(manifest) != format)
-    in.Refuse("version", "is not the lowest that says what stands there");
-  if (in.left() > 0) in.Refuse("end", fmt::format("{} bytes too many", in.left()));
+    in.Refuse("version", "is higher than the content of the manifest requires");
+  if (in.left() > 0) in.Refuse("end", fmt::format("{} extra bytes", in.left()));
   RHIZOME_RETURN_IF_ERROR(in.status());
   return manifest;
 }

@@ -142,15 +142,15 @@ class RowReader::Impl {
 
 Status RowReader::Impl::CheckOptions() const {
   if (entry_.layout != ArrayLayout::kRow || entry_.codec.kind != CodecKind::kRaw)
-    return Status::InvalidArgument(
-        fmt::format("array '{}' is not in layout row: scan it by chunks", ShownName(entry_.name)));
+    return Status::InvalidArgument(fmt::format(
+        "array '{}' does not have layout row; read it by chunks", ShownName(entry_.name)));
   const std::uint64_t longest =
       std::max<std::uint64_t>(options_.max_read_bytes, row_bytes_) + 2 * staging_.kAlignmentBytes;
   const bool fits = options_.max_read_bytes <= options_.staging_bytes &&  // the sum may overflow
                     options_.staging_bytes >= longest;
   if (options_.max_read_bytes > 0 && fits) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("array '{}': {} bytes of staging memory cannot hold a read of {} bytes",
+      fmt::format("array '{}': {} bytes of staging memory are too few for a read of {} bytes",
                   ShownName(entry_.name), options_.staging_bytes, longest));
 }
 
@@ -208,7 +208,7 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::uint64_t>(target.row) < entry_.rows) continue;
-    return Status::InvalidArgument(fmt::format("array '{}' of {} rows has no row {}",
+    return Status::InvalidArgument(fmt::format("array '{}' of {} rows does not have a row {}",
                                                ShownName(entry_.name), entry_.rows, target.row));
   }
   std::sort(targets.begin(), targets.end(),
@@ -241,7 +241,7 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
                    planned_ - retired_ <= flights_.size());
     if (queue_->in_flight() == 0)
       return Status::IoError(
-          fmt::format("array '{}': the I/O queue takes no reads", ShownName(entry_.name)));
+          fmt::format("array '{}': the I/O queue accepts no reads", ShownName(entry_.name)));
     RHIZOME_RETURN_IF_ERROR(ReapSome(targets, 1));
   }
   return Status::Ok();

@@ -19,7 +19,7 @@ Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
       sums.rows == array.rows && sums.array_id == array.array_id &&
       sums.codec.kind == CodecKind::kRaw)
     return CheckChunkLengths(sidecar);
-  return Status::Corruption(fmt::format("'{}': '{}' is not the sidecar of array '{}'",
+  return Status::Corruption(fmt::format("'{}': '{}' is not the checksum file of array '{}'",
                                         sidecar.root().string(), ShownName(sums.name),
                                         ShownName(array.name)));
 }
@@ -56,7 +56,8 @@ Result<std::shared_ptr<const RowSums>> RowSums::Open(const ArrayEntry& array,
 }
 
 Status RowSums::NoRow(std::uint64_t row) const {
-  return Status::InvalidArgument(fmt::format("no row {}: there are sums of {} rows", row, rows_));
+  return Status::InvalidArgument(
+      fmt::format("row {} does not exist: there are checksums of {} rows", row, rows_));
 }
 
 Status RowSums::LoadChunk(std::uint64_t chunk) const try {

@@ -67,12 +67,12 @@ Status CheckPlaces(const ArrayEntry& entry, std::uint64_t rows, std::span<const 
       end += range.size_bytes;
     } else if (due || !range.missing()) {
       return Status::Corruption(
-          fmt::format("{} is not where it belongs", DescribeInner(inner, range)));
+          fmt::format("{} is not at its offset", DescribeInner(inner, range)));
     }
   }
   if (end == table_begin) return Status::Ok();
-  return Status::Corruption(
-      fmt::format("inner chunks end at {}, but the table of sums begins at {}", end, table_begin));
+  return Status::Corruption(fmt::format(
+      "inner chunks end at {}, but the table of checksums begins at {}", end, table_begin));
 }
 
 /// Computes the CRC-32C of the file, using that every inner chunk ends in its own CRC-32C.
@@ -139,8 +139,9 @@ Result<std::vector<std::byte>> EncodeShard(const ArrayEntry& entry,
 Result<ShardTable> DecodeShardTail(const ArrayEntry& entry, std::uint64_t rows,
                                    std::span<const std::byte> tail, const FileEntry& file) {
   if (tail.size() != ShardTailBytes(entry) || file.size_bytes < tail.size())
-    return Fail(Status::Corruption(fmt::format("{} bytes cannot hold the shard's table of {} bytes",
-                                               file.size_bytes, ShardTailBytes(entry))));
+    return Fail(
+        Status::Corruption(fmt::format("{} bytes are too few for the shard's table of {} bytes",
+                                       file.size_bytes, ShardTailBytes(entry))));
   const ShardIndexFormat format = IndexFormat(entry);
   const std::size_t sum_bytes = tail.size() - format.size_bytes();
   ShardTable table;
@@ -152,7 +153,7 @@ Result<ShardTable> DecodeShardTail(const ArrayEntry& entry, std::uint64_t rows,
   const std::uint32_t sum = SumOfFile(table, tail.first(sum_bytes), format.size_bytes());
   if (sum == file.crc32c) return table;
   return Fail(Status::Corruption(fmt::format(
-      "table of sums, bytes [{}, {}): with it the file's CRC-32C is {:08x}, but the "
+      "table of checksums, bytes [{}, {}): with it the CRC-32C of the file is {:08x}, but the "
       "manifest says {:08x}",
       file.size_bytes - tail.size(), file.size_bytes - format.size_bytes(), sum, file.crc32c)));
 }

@@ -31,8 +31,8 @@ Status Bad(const ShardIndexFormat& format, std::uint64_t file_bytes, std::string
 
 Status TooShort(const ShardIndexFormat& format, std::uint64_t file_bytes) {
   return Status::Corruption(
-      fmt::format("{} bytes cannot hold the shard index of {} bytes ({} inner chunks)", file_bytes,
-                  format.size_bytes(), format.inner_chunks));
+      fmt::format("{} bytes are too few for the shard index of {} bytes ({} inner chunks)",
+                  file_bytes, format.size_bytes(), format.inner_chunks));
 }
 
 Status CheckSums(const ShardIndexFormat& format, std::span<const std::byte> bytes,
@@ -57,7 +57,7 @@ Status CheckRange(const ShardIndexFormat& format, std::uint64_t inner, const Inn
                            range.offset_bytes, range.size_bytes, why));
   };
   if (range.offset_bytes == InnerRange::kNone || range.size_bytes == InnerRange::kNone)
-    return bad("only one of them says that it is missing");
+    return bad("only one of the two marks it as missing");
   if (range.offset_bytes > file_bytes || range.size_bytes > file_bytes - range.offset_bytes)
     return bad(fmt::format("beyond the end of the file at {}", file_bytes));
   const std::uint64_t begin = IndexOffset(format, file_bytes);

@@ -120,12 +120,12 @@ Result<Codec> DecodeCodec(const Json& codecs, bool sharded, std::size_t element_
     if (known.highest_level > 0) {
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t level, ZarrNumberAt(stated, known.zarr_level));
       if (level > static_cast<std::uint64_t>(known.highest_level))
-        return Fail(Bad("/codecs/1", fmt::format("level above {}", known.highest_level)));
+        return Fail(Bad("/codecs/1", fmt::format("has a level above {}", known.highest_level)));
       codec.level = static_cast<int>(level);
     }
     if (CodecJson(known, codec) == stated) return codec;
   }
-  return Fail(Bad("/codecs/1", "not a codec that this engine writes"));
+  return Fail(Bad("/codecs/1", "is not a codec that Rhizome writes"));
 }
 
 Result<std::uint64_t> DecodeArrayId(const Json& json) {
@@ -142,7 +142,7 @@ Result<ArrayLayout> DecodeLayout(const Json& json) {
   RHIZOME_ASSIGN_OR_RETURN(const std::string text, ZarrTextAt(json, "/attributes/rhizome/layout"));
   if (text == ArrayLayoutName(ArrayLayout::kRow)) return ArrayLayout::kRow;
   if (text == ArrayLayoutName(ArrayLayout::kChunk)) return ArrayLayout::kChunk;
-  return Fail(Bad("/attributes/rhizome/layout", "neither row nor chunk"));
+  return Fail(Bad("/attributes/rhizome/layout", "is neither row nor chunk"));
 }
 
 Status DecodeFreeAttributes(const Json& json, ArrayEntry& entry) {
@@ -201,9 +201,9 @@ Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name)
   for (const auto& [key, value] : expected.members()) {
     const Json* const found = json.Find(key);
     if (found == nullptr) return Fail(Bad("/" + key, "is missing"));
-    if (*found != value) return Fail(Bad("/" + key, "is not what this engine writes"));
+    if (*found != value) return Fail(Bad("/" + key, "is not what Rhizome writes"));
   }
-  return Fail(Bad("fields", "one is unknown"));
+  return Fail(Bad("fields", "has an unknown member"));
 }
 
 }  // namespace internal

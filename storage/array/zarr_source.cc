@@ -38,7 +38,8 @@ Status Damaged(std::string_view why) { return Status::InvalidArgument(std::strin
 
 Status DecodeGzip(std::span<const std::byte> frame, std::span<std::byte> out) {
   z_stream zlib{};
-  if (inflateInit2(&zlib, 16 + MAX_WBITS) != Z_OK) return Status::OutOfMemory("zlib cannot start");
+  if (inflateInit2(&zlib, 16 + MAX_WBITS) != Z_OK)
+    return Status::OutOfMemory("zlib could not be initialised");
   zlib.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(frame.data()));
   zlib.avail_in = static_cast<uInt>(frame.size());
   zlib.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -47,12 +48,12 @@ Status DecodeGzip(std::span<const std::byte> frame, std::span<std::byte> out) {
   const bool whole = code == Z_STREAM_END && zlib.avail_out == 0 && zlib.avail_in == 0;
   inflateEnd(&zlib);
   if (whole) return Status::Ok();
-  return Damaged("a damaged gzip stream, or one of another length");
+  return Damaged("the gzip stream is damaged or has another length");
 }
 
 /// Verifies the checksum at the end, and returns the bytes before it. Errors: kInvalidArgument.
 Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
-  if (bytes.size() < kChunkCrcBytes) return Fail(Damaged("too short for its checksum"));
+  if (bytes.size() < kChunkCrcBytes) return Fail(Damaged("the data is too short for its checksum"));
   const auto content = bytes.first(bytes.size() - kChunkCrcBytes);
   const auto stored = LoadLittle<std::uint32_t>(bytes.data() + content.size());
   const std::uint32_t computed = Crc32c(content);
@@ -110,7 +111,8 @@ Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path&
   if (!info) {
     if (info.error().code() == StatusCode::kNotFound && fs.Stat(real / ".zarray"))
       return Fail(Status::InvalidArgument(
-          fmt::format("'{}' is an array of Zarr v2; v3 is read (zarr-python: zarr_format=3)",
+          fmt::format("'{}' is an array of Zarr v2, which is not supported; write it as v3 "
+                      "(zarr-python: zarr_format=3)",
                       folder.string())));
     return Fail(info.error());
   }
@@ -145,7 +147,8 @@ Path ZarrSource::ChunkPath(std::uint64_t strip, std::uint64_t across) const {
 /// Then it refuses an array that has produced far more bytes than its files can contain.
 Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
   if (strip >= format_.strips() || out.size() != RowsInStrip(strip) * format_.row_bytes())
-    return Status::InvalidArgument(fmt::format("no strip {} of {} bytes", strip, out.size()));
+    return Status::InvalidArgument(
+        fmt::format("strip {} of {} bytes does not exist", strip, out.size()));
   for (std::uint64_t across = 0; across < format_.chunks_across(); ++across) {
     const Path path = ChunkPath(strip, across);
     Result<bool> there = LoadChunk(strip, across, path);
@@ -157,8 +160,8 @@ Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
   if (given_bytes_ <= kMaxUnfoundedBytes || given_bytes_ / kMaxRatio <= read_bytes_)
     return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("'{}': {} bytes of its {} rows are read, but its chunk files had {} bytes: most "
-                  "of them are missing",
+      fmt::format("'{}': {} bytes of its {} rows were read, but its chunk files have {} bytes: "
+                  "most of them are missing",
                   folder_.string(), given_bytes_, format_.rows, read_bytes_));
 }
 
@@ -224,9 +227,9 @@ Status ZarrSource::LoadBytes(std::uint64_t offset, std::uint64_t bytes) {
   // Checked before memory is allocated for the encoded or the decoded bytes.
   if (raw ? bytes != chunk_bytes + checksum_bytes
           : bytes > MaxFileBytes(chunk_bytes) + checksum_bytes || bytes < chunk_bytes / kMaxRatio)
-    return Damaged(fmt::format("{} bytes cannot be a chunk of {} bytes", bytes, chunk_bytes));
+    return Damaged(fmt::format("{} bytes are not a chunk of {} bytes", bytes, chunk_bytes));
   if (offset > file_->size_bytes() || bytes > file_->size_bytes() - offset)
-    return Damaged("the file has become shorter");
+    return Damaged("the file became shorter while it was read");
   encoded_.resize(bytes);
   const Status read = ReadExactly(*file_, offset, encoded_);
   if (read.code() == StatusCode::kCorruption) return Damaged(read.message());
@@ -243,7 +246,7 @@ Status ZarrSource::DecodeChunkFile(std::span<const std::byte> encoded) {
   inner_.resize(format_.chunk_bytes() + kChunkCrcBytes * format_.inner_checksums);
   switch (format_.compressor) {
     case Compressor::kNone:
-      if (encoded.size() != inner_.size()) return Damaged("of the wrong length");
+      if (encoded.size() != inner_.size()) return Damaged("has the wrong length");
       std::copy(encoded.begin(), encoded.end(), inner_.begin());
       break;
     case Compressor::kZstd:

@@ -47,21 +47,21 @@ Status CheckKnownFields(const ZarrJson& json) {
   for (const auto& [key, value] : json.members()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
     const bool optional = value.is_object() && ZarrAt(value, "/must_understand") == ZarrJson(false);
-    if (!optional) return Bad(fmt::format("/{}", key), "an extension that is not known here");
+    if (!optional) return Bad(fmt::format("/{}", key), "an extension that is not supported");
   }
   if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return Bad("/zarr_format", "not 3");
   if (TextOr(json, "/node_type", "") != "array")
-    return Bad("/node_type", "not an array; name the folder of one array, not of a group");
+    return Bad("/node_type", "not an array; give the folder of one array, not of a group");
   const ZarrJson& transformers = ZarrAt(json, "/storage_transformers");
   if (!transformers.is_null() && !transformers.empty())
-    return Bad("/storage_transformers", "none is known here");
+    return Bad("/storage_transformers", "not supported");
   return Status::Ok();
 }
 
 Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, const char* field,
                                                         std::size_t dimensions) {
   if (!list.is_array() || list.size() != dimensions)
-    return Fail(Bad(field, "not as long as the shape"));
+    return Fail(Bad(field, "does not have one entry per dimension of the shape"));
   std::array<std::uint64_t, 2> extents = {1, 1};
   for (std::size_t i = 0; i < dimensions; ++i) {
     if (!list[i].is_unsigned()) return Fail(Bad(field, "not unsigned numbers"));
@@ -196,8 +196,8 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
       understood = PutFloat(value, format, format.fill);
   }
   if (understood) return Status::Ok();
-  return Bad("/fill_value", fmt::format("{} is no value of {} that is known here",
-                                        Excerpt(value.Dump()), DataTypeName(format.dtype)));
+  return Bad("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
+                                        DataTypeName(format.dtype)));
 }
 
 Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {
@@ -209,7 +209,7 @@ Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {
   const std::string separator =
       TextOr(encoding, "/configuration/separator", name == "default" ? "/" : ".");
   if (separator != "/" && separator != ".")
-    return Bad("/chunk_key_encoding/configuration/separator", "neither / nor .");
+    return Bad("/chunk_key_encoding/configuration/separator", "neither / nor a period");
   format.key_separator = separator[0];
   return Status::Ok();
 }
@@ -221,7 +221,9 @@ Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
   } else if (name == "zstd") {
     format.blosc = CodecKind::kBloscZstd;
   } else {
-    return Bad("/codecs", fmt::format("blosc's '{}' is not read; lz4, lz4hc and zstd are", name));
+    return Bad(
+        "/codecs",
+        fmt::format("compressor '{}' of blosc is not supported; use lz4, lz4hc or zstd", name));
   }
   return Status::Ok();
 }
@@ -234,7 +236,7 @@ Status CheckCodecList(const ZarrJson& codecs, const char* field) {
 /// Parses the codec `bytes`, which every array has, and returns whether it is big-endian.
 Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   const std::string name = NameOf(codec);
-  if (name == "sharding_indexed") return Fail(Bad(field, "shards inside of shards are not read"));
+  if (name == "sharding_indexed") return Fail(Bad(field, "shards within shards are not supported"));
   if (name != "bytes") return Fail(Bad(field, fmt::format("the first is '{}', not bytes", name)));
   const std::string endian = TextOr(codec, "/configuration/endian", "little");
   if (endian != "little" && endian != "big") return Fail(Bad(field, "neither little nor big"));
@@ -287,18 +289,18 @@ Status CountInnerChunks(ZarrSourceFormat& format) {
   constexpr const char* kField = "/codecs/0/configuration/chunk_shape";
   if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(kField, "an extent is 0");
   if (format.shard_rows % format.chunk_rows != 0 || format.shard_dim % format.chunk_dim != 0)
-    return Bad(kField, "shards are not whole numbers of it");
+    return Bad(kField, "the shard is not a multiple of it");
   std::uint64_t& count = format.index.inner_chunks;
   if (__builtin_mul_overflow(format.shard_rows / format.chunk_rows,
                              format.shard_dim / format.chunk_dim, &count) ||
       count > kMaxInnerChunks || format.shards_across() > kMaxSourceIndexBytes ||
       format.index_bytes() > kMaxSourceIndexBytes)
-    return Bad(kField, "too many inner chunks; write the array with larger ones");
+    return Bad(kField, "too many inner chunks; write the array with larger inner chunks");
   return Status::Ok();
 }
 
 Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
-  if (codecs.size() != 1) return Bad("/codecs", "codecs behind sharding_indexed are not read");
+  if (codecs.size() != 1) return Bad("/codecs", "codecs after sharding_indexed are not supported");
   const ZarrJson& configuration = ZarrAt(codecs[0], "/configuration");
   constexpr const char* kShape = "/codecs/0/configuration/chunk_shape";
   format.sharded = true;

@@ -39,7 +39,7 @@ double ByteReader::Double(std::string_view field) {
 std::string ByteReader::String(std::string_view field, std::size_t max_bytes) {
   const auto length = Number<std::uint32_t>(field);
   if (length > max_bytes) {
-    Refuse(field, fmt::format("has {} bytes, more than {}", length, max_bytes));
+    Refuse(field, fmt::format("has {} bytes, but at most {} are allowed", length, max_bytes));
     return {};
   }
   const auto bytes = Bytes(field, length);
@@ -50,7 +50,8 @@ std::size_t ByteReader::Count(std::string_view field, std::size_t record_bytes,
                               std::size_t max_count) {
   const auto count = Number<std::uint64_t>(field);
   if (count <= max_count && count <= left() / record_bytes) return count;
-  Refuse(field, fmt::format("counts {} records, more than can follow", count));
+  Refuse(field,
+         fmt::format("counts {} records, which is more than the remaining bytes can hold", count));
   return 0;
 }
 

@@ -26,19 +26,19 @@ Status Translate() {
   } catch (const std::bad_alloc&) {
     return NoMemory();
   } catch (const std::length_error& error) {  // a container longer than any memory
-    return Status::OutOfMemory("no memory left: " + TextOf(error));
+    return Status::OutOfMemory("out of memory: " + TextOf(error));
   } catch (const std::system_error& error) {
     const int number = error.code().value();
     // pthread_create fails with EAGAIN at a limit on processes, threads or memory.
     if (error.code() == std::errc::resource_unavailable_try_again)
-      return Status::OutOfMemory("no thread can be started: " + TextOf(error) +
-                                 "; allow more processes or memory");
+      return Status::OutOfMemory("could not start a thread: " + TextOf(error) +
+                                 "; raise the limit of processes or of memory");
     return Status::FromErrno(number, "system call");
   } catch (const std::exception& error) {
     // oneTBB and libtorch turn a failed pthread_create into an exception that names the call.
     if (std::string_view(error.what()).find("pthread_create") != std::string_view::npos)
-      return Status::OutOfMemory("no thread can be started: " + TextOf(error) +
-                                 "; allow more processes or memory");
+      return Status::OutOfMemory("could not start a thread: " + TextOf(error) +
+                                 "; raise the limit of processes or of memory");
     return Status::IoError("unexpected: " + TextOf(error));
   } catch (...) {
     return {StatusCode::kIoError, "unexpected"};

@@ -8,7 +8,7 @@ inline namespace RHIZOME_API internal {
 
 /// Returns the error for a lack of memory. Its message fits into std::string's inline buffer, so
 /// that creating it allocates nothing.
-inline Status NoMemory() { return {StatusCode::kOutOfMemory, "no memory left"}; }
+inline Status NoMemory() { return {StatusCode::kOutOfMemory, "out of memory"}; }
 
 /// Translates the exception that is being handled into a Status: kOutOfMemory if memory or threads
 /// are short. It is called at the public interface of the library, which no exception may cross,

@@ -142,7 +142,7 @@ class Logger::Impl {
       Call({.time = std::chrono::system_clock::now(),
             .level = LogLevel::kWarning,
             .component = "log",
-            .message = "lines were dropped: the callback is too slow",
+            .message = "lines were dropped because the callback is too slow",
             .fields = {{"lines", static_cast<std::int64_t>(dropped)}}});
     }
   }

@@ -21,44 +21,45 @@ struct Description {
 };
 
 constexpr std::array<Description, kCounters> kCounterTexts = {{
-    {"writes", "Batches that were written"},
-    {"write_operations", "Operations in batches that were written"},
-    {"write_bytes", "Bytes of records and rows that were written"},
-    {"group_commits", "Writes of the catalogue, each of one or more batches"},
-    {"neighbor_lookups", "Calls that looked neighbours up"},
+    {"writes", "Batches written"},
+    {"write_operations", "Operations in written batches"},
+    {"write_bytes", "Bytes of records and rows written"},
+    {"group_commits", "Writes to the catalogue, each of one or more batches"},
+    {"neighbor_lookups", "Calls that look up neighbours"},
     {"neighbor_lookup_vertices", "Vertices whose neighbours were looked up"},
-    {"row_lookups", "Calls that looked rows up"},
+    {"row_lookups", "Calls that look up rows"},
     {"row_lookup_vertices", "Vertices whose rows were looked up"},
-    {"row_cache_hits", "Rows that were found in memory"},
-    {"row_cache_misses", "Rows that were read from disk"},
-    {"row_cache_evictions", "Blocks of rows that made room for others"},
-    {"list_cache_hits", "Blocks of neighbour lists that were found in memory"},
-    {"list_cache_misses", "Blocks of neighbour lists that were read from disk"},
-    {"list_cache_evictions", "Blocks of neighbour lists that made room for others"},
-    {"file_reads", "Reads of the store's files, those of the catalogue excepted"},
-    {"file_read_bytes", "Bytes read from the store's files, those of the catalogue excepted"},
-    {"file_write_bytes", "Bytes written to the store's files, those of the catalogue excepted"},
-    {"compactions", "Compactions that made a generation"},
-    {"compacted_commits", "Commits that compactions took in"},
-    {"refreshes", "Moves of a reader to what was committed meanwhile"},
+    {"row_cache_hits", "Rows found in memory"},
+    {"row_cache_misses", "Rows read from disk"},
+    {"row_cache_evictions", "Blocks of rows evicted from the cache"},
+    {"list_cache_hits", "Blocks of neighbour lists found in memory"},
+    {"list_cache_misses", "Blocks of neighbour lists read from disk"},
+    {"list_cache_evictions", "Blocks of neighbour lists evicted from the cache"},
+    {"file_reads", "Reads from the store's files, without the catalogue's files"},
+    {"file_read_bytes", "Bytes read from the store's files, without the catalogue's files"},
+    {"file_write_bytes", "Bytes written to the store's files, without the catalogue's files"},
+    {"compactions", "Compactions that created a generation"},
+    {"compacted_commits", "Commits merged by compactions"},
+    {"refreshes", "Times that a reader refreshed to newer commits"},
 }};
 
 constexpr std::array<Description, kGauges> kGaugeTexts = {{
-    {"generation", "Number of the generation that is read"},
-    {"sequence", "Last commit that is seen"},
+    {"generation", "Number of the current generation"},
+    {"sequence", "Last visible commit"},
     {"vertices", "Vertices that are not deleted"},
     {"generation_edges", "Directed edges of the generation"},
-    {"delta_entries", "Edges, vertices and rows written since the generation was made"},
-    {"delta_commits", "Commits since the generation was made"},
+    {"delta_entries", "Edges, vertices and rows written since the generation was created"},
+    {"delta_commits", "Commits since the generation was created"},
     {"pinned_generations", "Generations that handles of this store keep on disk"},
     {"cache_bytes", "Memory in use by the caches of rows and neighbour lists"},
 }};
 
 constexpr std::array<Description, kTimers> kTimerTexts = {{
-    {"write_seconds", "Time of a write"},
-    {"neighbor_lookup_seconds", "Time of a call that looks neighbours up, of one call in 16"},
-    {"row_lookup_seconds", "Time of a call that looks rows up, of one call in 16"},
-    {"compaction_seconds", "Time of a compaction"},
+    {"write_seconds", "Duration of a write"},
+    {"neighbor_lookup_seconds",
+     "Duration of a call that looks up neighbours, measured for one call in 16"},
+    {"row_lookup_seconds", "Duration of a call that looks up rows, measured for one call in 16"},
+    {"compaction_seconds", "Duration of a compaction"},
 }};
 
 bool IsLabelName(std::string_view name) {
@@ -156,7 +157,7 @@ std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels) {
     out.Begin(fmt::format("{}_total", name), help, "counter");
     out.Sample("", snapshot.counters[i]);
   }
-  out.Begin("errors_total", "Operations that failed, by status code", "counter");
+  out.Begin("errors_total", "Failed operations, by status code", "counter");
   for (std::size_t code = 1; code < kStatusCodes; ++code)
     out.Sample("", snapshot.errors[code], "code", StatusCodeName(static_cast<StatusCode>(code)));
   for (std::size_t i = 0; i < kGauges; ++i) {

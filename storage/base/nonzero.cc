@@ -95,7 +95,7 @@ std::size_t WordsOf(std::size_t elements) { return (elements + kGroup - 1) / kGr
 Status CheckFrame(std::span<const std::byte> frame, std::size_t elements) {
   const std::size_t words = WordsOf(elements);
   if (frame.size() < words * kWordBytes)
-    return Status::Corruption("shorter than the bits of its elements");
+    return Status::Corruption("is shorter than the bitmap of its elements");
   std::uint64_t set = 0;
   std::uint64_t last = 0;
   for (std::size_t word = 0; word < words; ++word) {
@@ -103,11 +103,11 @@ Status CheckFrame(std::span<const std::byte> frame, std::size_t elements) {
     set += static_cast<std::uint64_t>(std::popcount(last));
   }
   if (elements % kGroup != 0 && last >> (elements % kGroup) != 0)
-    return Status::Corruption("bits beyond the last element are set");
+    return Status::Corruption("has bits set beyond the last element");
   const std::uint64_t expected = words * kWordBytes + set * kElementBytes;
   if (frame.size() == expected) return Status::Ok();
   return Status::Corruption(
-      fmt::format("{} bytes, but the bits of its elements need {}", frame.size(), expected));
+      fmt::format("has {} bytes, but the bitmap of its elements needs {}", frame.size(), expected));
 }
 
 }  // namespace
@@ -128,7 +128,8 @@ std::size_t PackNonzero(std::span<const std::byte> raw, std::span<std::byte> out
 
 Status UnpackNonzero(std::span<const std::byte> frame, std::span<std::byte> out) {
   if (out.size() % kElementBytes != 0)
-    return Status::Corruption(fmt::format("{} bytes are not whole elements", out.size()));
+    return Status::Corruption(
+        fmt::format("{} bytes are not a whole number of elements", out.size()));
   const std::size_t elements = out.size() / kElementBytes;
   RHIZOME_RETURN_IF_ERROR(CheckFrame(frame, elements));
   const std::byte* word = frame.data();

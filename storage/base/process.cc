@@ -63,10 +63,10 @@ OwnerProcess::OwnerProcess() : forks_(ForkCount()), pid_(getpid()) {}
 
 Status OwnerProcess::Check(std::string_view what) const {
   if (here()) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "{} was opened by process {}, of which this is a fork: it cannot be used here; start a new "
-      "process (exec) that opens the store",
-      what, pid_));
+  return Status::InvalidArgument(
+      fmt::format("{} was opened by process {}, and this process is a fork of it, which cannot use "
+                  "it; start a new process (exec) that opens the store",
+                  what, pid_));
 }
 
 ForkMutex::ForkMutex() : place_(ForkMutexes::Instance().Add(this)) {

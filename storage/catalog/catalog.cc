@@ -160,15 +160,16 @@ Result<CommitRecord> DecodeRecord(std::string_view value, const StoreId& id) {
   if (bytes.size() < 5) return Fail(Status::Corruption("offset 0, length: too short"));
   const std::size_t end = bytes.size() - sizeof(std::uint32_t);
   if (LoadLittle<std::uint32_t>(bytes.data() + end) != Crc32c(bytes.first(end)))
-    return Fail(Status::Corruption(fmt::format("offset {}, checksum: does not fit", end)));
+    return Fail(Status::Corruption(fmt::format("offset {}, checksum: does not match", end)));
   ByteReader in(bytes.first(end));
   const auto version = in.Number<std::uint8_t>("version");
   if (version > kRecordVersion)
-    return Fail(Status::Unsupported(fmt::format("version {}: use a newer Rhizome", version)));
+    return Fail(
+        Status::Unsupported(fmt::format("version {}; use a newer version of Rhizome", version)));
   if (version == 0) in.Refuse("version", "is 0");
   const auto found = in.Bytes("store id", id.bytes.size());
   if (!std::equal(found.begin(), found.end(), id.bytes.begin(), id.bytes.end()))
-    in.Refuse("store id", "is another store's, or FORMAT is damaged");
+    in.Refuse("store id", "is the id of another store, or FORMAT is damaged");
   CommitRecord record;
   record.generation = in.Number<std::uint64_t>("generation");
   record.manifest_version = in.Number<std::uint64_t>("manifest version");
@@ -179,7 +180,7 @@ Result<CommitRecord> DecodeRecord(std::string_view value, const StoreId& id) {
   record.base_sequence = in.Number<std::uint64_t>("base sequence");
   if (record.base_sequence > record.sequence) in.Refuse("base sequence", "is above the sequence");
   if (version >= 2) record.base_state = ReadHistoryState(in);
-  if (in.left() > 0) in.Refuse("end", "bytes too many");
+  if (in.left() > 0) in.Refuse("end", "has extra bytes");
   RHIZOME_RETURN_IF_ERROR(in.status());
   return record;
 }
@@ -244,16 +245,17 @@ Status CheckComplete(FileSystem& fs, rocksdb::Env& env, const Path& path) {
   constexpr std::uint64_t kMaxIdentityBytes = 4096;
   const auto identity = fs.Stat(path / "IDENTITY");
   if (identity && identity->size_bytes > kMaxIdentityBytes)
-    return Status::Corruption(fmt::format("'{}' has {} bytes, and RocksDB's have at most {}",
-                                          (path / "IDENTITY").string(), identity->size_bytes,
-                                          kMaxIdentityBytes));
+    return Status::Corruption(
+        fmt::format("'{}' has {} bytes, but RocksDB's files of this kind have at most {}",
+                    (path / "IDENTITY").string(), identity->size_bytes, kMaxIdentityBytes));
   std::vector<std::string> names;
   const rocksdb::DBOptions options = DatabaseOptions(env, Catalog::Mode::kRead);
   RHIZOME_RETURN_IF_ERROR(
       Translate(rocksdb::DB::ListColumnFamilies(options, path.string(), &names), path));
   for (const char* family : kFamilyNames) {
     if (std::find(names.begin(), names.end(), family) == names.end())
-      return Status::NotFound(fmt::format("catalogue '{}' was never finished", path.string()));
+      return Status::NotFound(
+          fmt::format("the creation of catalogue '{}' did not finish", path.string()));
   }
   return Status::Ok();
 }
@@ -607,10 +609,9 @@ class Catalog::Impl {
   Status CheckUsable() const {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     if (!abandoned()) return Status::Ok();
-    return {
-        why_abandoned_.load(),
-        fmt::format("catalogue '{}': an earlier call failed in the middle: open the store again",
-                    path_.string())};
+    return {why_abandoned_.load(),
+            fmt::format("catalogue '{}': an earlier call failed midway; open the store again",
+                        path_.string())};
   }
 
   std::unique_ptr<rocksdb::Iterator> NewDeltaIterator() {
@@ -702,8 +703,9 @@ class Catalog::Impl {
       }
       RHIZOME_RETURN_IF_ERROR(ShowMore());
     }
-    return Status::IoError(
-        fmt::format("catalogue '{}': its MANIFEST never stays the same", path_.string()));
+    return Status::IoError(fmt::format(
+        "catalogue '{}': its MANIFEST changes during every attempt to read it; try again",
+        path_.string()));
   }
 
   /// Checks once whether the database shows all tables that the MANIFEST names. Returns false also
@@ -755,7 +757,8 @@ class Catalog::Impl {
     std::string names;
     for (const auto& [number, length] : missing) names += fmt::format(" {:06}.sst", number);
     return Status::Corruption(
-        fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
+        fmt::format("catalogue '{}': one of its tables belongs to another catalogue:{}",
+                    path_.string(), names));
   }
 
   /// Returns why some tables are not shown. (RocksDB leaves out intact tables together with a

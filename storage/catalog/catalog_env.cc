@@ -92,7 +92,7 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
     // RocksDB numbers its next file after the largest number, which must not overflow.
     for (const std::string& name : *result)
       if (NumberOfRocksFile(name) == ~std::uint64_t{0})
-        return IOStatus::Corruption(folder + ": no file of RocksDB's is called " + name);
+        return IOStatus::Corruption(folder + ": not the name of a file of RocksDB: " + name);
     return listed;
   }
 

@@ -58,9 +58,9 @@ std::string_view CatalogClaims::Misfit(std::uint64_t log, const LogBatches& batc
     if (changes.first == 0) continue;
     const bool passed_over = log < std::max(first_log_, claim.first_log);
     if (passed_over && changes.last > last_change_)
-      return "the MANIFEST passes over it, but it holds later changes";
+      return "the MANIFEST marks it as obsolete, but it holds later changes";
     if (!passed_over && changes.first <= claim.last_change)
-      return "it holds changes that are earlier than those of tables";
+      return "it holds changes that are earlier than changes in tables";
   }
   return "";
 }
@@ -122,7 +122,7 @@ class EditChecker final : public RecordChecker {
 
   IOStatus Finish() override {
     if (!edits_.Good())
-      return IOStatus::Corruption(path_ + ": what it says of its files does not fit together");
+      return IOStatus::Corruption(path_ + ": its entries about files contradict each other");
     for (auto& [number, claim] : edits_.TakeAdded()) {
       const IOStatus sized = CheckSize(number, claim.bytes);
       if (!sized.ok()) return sized;
@@ -257,7 +257,8 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
   IOStatus RefusedAt(std::uint64_t offset) {
     if (!refused_) refused_ = offset;
     return IOStatus::Corruption(
-        fmt::format("{}: the record at offset {} is none of a catalogue, or of a newer RocksDB",
+        fmt::format("{}: the record at offset {} does not belong to a catalogue, or was written by "
+                    "a newer RocksDB",
                     name_, *refused_));
   }
 

@@ -318,8 +318,8 @@ bool ManifestEdits::Good() const {
 namespace {
 
 Status Bad(std::uint64_t offset) {
-  return Status::Corruption(
-      fmt::format("the MANIFEST's record at offset {} is damaged, or of a newer RocksDB", offset));
+  return Status::Corruption(fmt::format(
+      "the MANIFEST's record at offset {} is damaged, or was written by a newer RocksDB", offset));
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ Result<std::uint64_t> EndOfData(const ReadableFile& file, std::uint64_t end) {
     if (data < 0) return Fail(SystemError(errno, "look for data in", file.path()));
     if (static_cast<std::uint64_t>(data) - end > kLongestHoleBytes) {
       return Fail(Status::Corruption(
-          fmt::format("'{}' has a hole of {} bytes at offset {}, which no log has",
+          fmt::format("'{}' has a hole of {} bytes at offset {}; logs have no holes",
                       file.path().string(), static_cast<std::uint64_t>(data) - end, end)));
     }
     const off_t hole = lseek(file.descriptor(), data, SEEK_HOLE);
@@ -233,8 +233,9 @@ Result<std::unique_ptr<ReadableFile>> OpenBounded(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(auto file, Disk().OpenRead(path));
   const std::uint64_t most = MostBytes(path);
   if (file->size_bytes() <= most) return file;
-  return Fail(Status::Corruption(fmt::format("'{}' has {} bytes, and RocksDB's have at most {}",
-                                             path.string(), file->size_bytes(), most)));
+  return Fail(Status::Corruption(
+      fmt::format("'{}' has {} bytes, but RocksDB's files of this kind have at most {}",
+                  path.string(), file->size_bytes(), most)));
 }
 
 /// Checks that `path` is absent or a regular file.
@@ -307,16 +308,16 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
   // With our options RocksDB never calls the next three.
   IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions&,
                               std::unique_ptr<rocksdb::FSWritableFile>*, IODebugContext*) override {
-    return IOStatus::NotSupported("to write on to a file", name);
+    return IOStatus::NotSupported("files are not opened for appending", name);
   }
   IOStatus ReuseWritableFile(const std::string& name, const std::string&,
                              const rocksdb::FileOptions&, std::unique_ptr<rocksdb::FSWritableFile>*,
                              IODebugContext*) override {
-    return IOStatus::NotSupported("to write a file anew", name);
+    return IOStatus::NotSupported("files are not overwritten", name);
   }
   IOStatus NewRandomRWFile(const std::string& name, const rocksdb::FileOptions&,
                            std::unique_ptr<rocksdb::FSRandomRWFile>*, IODebugContext*) override {
-    return IOStatus::NotSupported("to write in a file", name);
+    return IOStatus::NotSupported("files are not opened for random writes", name);
   }
   IOStatus NewDirectory(const std::string& name, const IOOptions&,
                         std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext*) override {

@@ -73,10 +73,10 @@ Status CheckCatalogSeal(FileSystem& fs, const Path& catalog) {
     // seals are equal, so the catalogue is damaged if the seal is still the same.
     RHIZOME_ASSIGN_OR_RETURN(auto again, ReadIfThere(fs, catalog / kSealName, kMaxSealBytes));
     if (again == seal)
-      return Status::Corruption(fmt::format(
-          "catalogue '{}': CURRENT or the MANIFEST that it names is not as it was when the "
-          "catalogue was closed (SEAL)",
-          catalog.string()));
+      return Status::Corruption(
+          fmt::format("catalogue '{}': CURRENT, or the MANIFEST that it names, changed after the "
+                      "catalogue was closed (SEAL)",
+                      catalog.string()));
     seal = std::move(again);
   }
   return Status::Ok();

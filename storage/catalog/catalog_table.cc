@@ -183,7 +183,8 @@ class CatalogTable::Opener {
     const auto version = LoadLittle<std::uint32_t>(footer.data() + kVersionAt);
     if (version < kFirstVersion || version > kLastVersion)
       return Status::Corruption(fmt::format(
-          "the table's footer is damaged, or of a newer RocksDB: format version {}", version));
+          "the table's footer is damaged, or was written by a newer RocksDB: format version {}",
+          version));
     // RocksDB writes no other types for a catalogue; 0 would mean no checksums.
     table_.checksum_ = static_cast<Checksum>(footer[0]);
     if (table_.checksum_ != Checksum::kCrc32c && table_.checksum_ != Checksum::kXxh3)
@@ -235,7 +236,7 @@ class CatalogTable::Opener {
     if (!ReadRocksBlock(block, BlockValues::kSized, see) || !said_.Good())
       return Bad("block of properties");
     if (table_.claim_ && said_.At("rocksdb.column.family.id") != table_.claim_->family)
-      return Status::Corruption("the table is of another column family");
+      return Status::Corruption("the table belongs to another column family");
     return Status::Ok();
   }
 

@@ -101,7 +101,7 @@ Status CreateDirectories(FileSystem& fs, const Path& path) {
     const Status synced = fs.SyncDirectory(ParentOf(path));
     return synced.code() == StatusCode::kPermissionDenied ? Status::Ok() : synced;
   }
-  return Status::AlreadyExists(fmt::format("'{}' is there and is not a folder", path.string()));
+  return Status::AlreadyExists(fmt::format("'{}' exists and is not a folder", path.string()));
 }
 
 std::vector<Path> MissingFolders(FileSystem& fs, const Path& path) {
@@ -137,8 +137,8 @@ Status CheckName(std::string_view what, std::string_view name) {
                     std::all_of(name.begin(), name.end(), IsNameCharacter);
   if (fits) return {};
   return Status::InvalidArgument(
-      fmt::format("'{}' is no name for {}: 1 to {} characters of A-Z a-z 0-9 _ . - are allowed, no "
-                  "dot in front and no two dots in a row",
+      fmt::format("'{}' is not a valid name for {}: use 1 to {} characters of A-Z a-z 0-9 _ . -, "
+                  "without a leading dot or two dots in a row",
                   Excerpt(name, kMaxNameBytes), what, kMaxNameBytes));
 }
 

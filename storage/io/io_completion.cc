@@ -26,7 +26,7 @@ ReadStep Finish(PendingRead& pending, Status status) {
 Status Truncated(const PendingRead& pending, std::uint64_t end) {
   const ReadRequest& request = *pending.request;
   return Status::Corruption(
-      fmt::format("'{}' ends at offset {}, but {} bytes at offset {} are wanted (truncated)",
+      fmt::format("'{}' ends at offset {}, but {} bytes at offset {} are requested (truncated)",
                   request.file->path().string(), end, pending.wanted_bytes, request.offset_bytes));
 }
 
@@ -43,7 +43,7 @@ ReadStep FinishByException(PendingRead& pending) { return Finish(pending, Status
 ReadStep RetryTransient(PendingRead& pending, std::int64_t outcome) {
   if (++pending.fruitless < PendingRead::kMaxFruitless) return ReadStep::kContinue;
   return Finish(pending, Status::FromErrno(static_cast<int>(-outcome),
-                                           fmt::format("{}, given up after {} attempts",
+                                           fmt::format("{}; gave up after {} attempts",
                                                        Where(pending), pending.fruitless)));
 }
 

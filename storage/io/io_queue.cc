@@ -99,8 +99,9 @@ Result<AlignedBuffer> AlignedBuffer::Reserve(std::size_t size_bytes, std::size_t
   if (memory == MAP_FAILED ||
       (sure_bytes > 0 && ::mmap(memory, sure_bytes, PROT_READ | PROT_WRITE, kPrivate | MAP_FIXED,
                                 -1, 0) == MAP_FAILED)) {
-    return Fail(Status::OutOfMemory(fmt::format(
-        "no memory for a buffer of {} bytes, no addresses for one of {}", sure_bytes, size_bytes)));
+    return Fail(Status::OutOfMemory(
+        fmt::format("no memory for a buffer of {} bytes, or no address space for {} bytes",
+                    sure_bytes, size_bytes)));
   }
   if (size_bytes >= kHugeBytes) static_cast<void>(::madvise(memory, size_bytes, MADV_HUGEPAGE));
   return buffer;

@@ -60,10 +60,10 @@ Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
 }
 
 Status NotPlain(const Path& path) {
-  return Status::Corruption(fmt::format(
-      "'{}' is neither a file nor a folder but a link, a pipe or a device, which no store and no "
-      "folder of backups holds: take it away",
-      path.string()));
+  return Status::Corruption(
+      fmt::format("'{}' is a link, a pipe or a device, but a store or a folder of backups holds "
+                  "only files and folders; remove it",
+                  path.string()));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& fol
   RHIZOME_ASSIGN_OR_RETURN(const Mark found, MarkOf(fs, folder, *entries));
   if (found == Mark::kNone)
     return Fail(Status::AlreadyExists(
-        fmt::format("'{}' holds what no job has put there: move it elsewhere", folder.string())));
+        fmt::format("'{}' holds files that no job created; move it elsewhere", folder.string())));
   const Path path = folder / kLockName;
   const std::string text = MarkText();
   auto lock = fs.Lock(path, FileSystem::LockMode::kExclusive, text);

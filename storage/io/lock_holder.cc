@@ -41,7 +41,8 @@ std::set<pid_t> HoldersOf(const struct stat& file) {
 }
 
 std::string Describe(pid_t pid) {
-  if (HasEnded(pid)) return fmt::format("process {}, which has ended but left a child", pid);
+  if (HasEnded(pid))
+    return fmt::format("process {}, which has ended but has a child that is running", pid);
   std::string name;
   std::ifstream comm(fmt::format("/proc/{}/comm", pid));
   std::getline(comm, name);
@@ -55,7 +56,7 @@ std::string DescribeContent(int descriptor) {
   const ssize_t got = pread(descriptor, text.data(), text.size(), 0);
   std::string content(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   while (!content.empty() && (content.back() == ' ' || content.back() == '\n')) content.pop_back();
-  if (content.empty()) return "it does not say by whom";
+  if (content.empty()) return "an unknown process";
   constexpr std::string_view kHead = "rhizome ";
   pid_t pid = 0;
   const std::string_view digits = std::string_view(content).substr(
@@ -63,7 +64,7 @@ std::string DescribeContent(int descriptor) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
   if (whole && pid > 0 && HasEnded(pid))
-    return fmt::format("it does not say by whom; its last writer, process {}, has ended", pid);
+    return fmt::format("an unknown process (the last writer, process {}, has ended)", pid);
   return content;
 }
 
@@ -85,7 +86,7 @@ std::string DescribeLockHolder(int descriptor) {
   const std::set<pid_t> holders =
       fstat(descriptor, &file) == 0 ? HoldersOf(file) : std::set<pid_t>{};
   if (holders.contains(getpid()))
-    return fmt::format("this process {} itself; close what holds it", getpid());
+    return fmt::format("this process {} itself; close its handle", getpid());
   const std::string who = holders.empty() ? DescribeContent(descriptor) : DescribeAll(holders);
   return fmt::format("another process: {}; wait for it or end it", who);
 }

@@ -80,8 +80,9 @@ Result<std::span<const std::byte>> PartOf(const ReadableFile& file,
                                           std::span<const std::byte> bytes, std::uint64_t offset,
                                           std::size_t count) {
   if (offset <= bytes.size() && count <= bytes.size() - offset) return bytes.subspan(offset, count);
-  return Fail(Status::Corruption(fmt::format("'{}': {} bytes at offset {} are not all in the file",
-                                             file.path().string(), count, offset)));
+  return Fail(
+      Status::Corruption(fmt::format("'{}' ends before the {} bytes at offset {} (truncated)",
+                                     file.path().string(), count, offset)));
 }
 
 std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options) {

@@ -24,8 +24,9 @@ Result<Path> Target(const Path& path) {
   if (type == std::filesystem::file_type::none)
     return Fail(SystemError(error.value(), "stat", path));
   if (type != std::filesystem::file_type::regular) {
-    return Fail(Status::InvalidArgument(fmt::format(
-        "'{}' is not a regular file, so it cannot be replaced; name a file", path.string())));
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is not a regular file, so it cannot be replaced; choose another path",
+                    path.string())));
   }
   const Path real = std::filesystem::canonical(path, error);
   if (error) return Fail(SystemError(error.value(), "resolve", path));
@@ -39,7 +40,7 @@ Result<OutputFile> OutputFile::Create(const Path& path, Place place) {
   RHIZOME_ASSIGN_OR_RETURN(Path target, Target(path));
   target = AbsolutePath(FileSystem::Posix(), target);
   if (target.filename().empty())
-    return Fail(Status::InvalidArgument(fmt::format("'{}' names no file", path.string())));
+    return Fail(Status::InvalidArgument(fmt::format("'{}' has no file name", path.string())));
   if (place == Place::kOutside) RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), target));
   // The name is unique to the process and file, so that two runs never write to the same temporary
   // file.
@@ -62,13 +63,15 @@ OutputFile::~OutputFile() {
 
 Status OutputFile::Append(std::span<const std::byte> bytes) {
   if (file_ == nullptr)
-    return Status::InvalidArgument(fmt::format("'{}' is written already", path_.string()));
+    return Status::InvalidArgument(
+        fmt::format("'{}' is being written by another job", path_.string()));
   return file_->Append(bytes);
 }
 
 Status OutputFile::Commit() {
   if (file_ == nullptr)
-    return Status::InvalidArgument(fmt::format("'{}' is written already", path_.string()));
+    return Status::InvalidArgument(
+        fmt::format("'{}' is being written by another job", path_.string()));
   RHIZOME_RETURN_IF_ERROR(file_->Sync());
   RHIZOME_RETURN_IF_ERROR(file_->Close());
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)

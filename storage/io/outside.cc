@@ -58,7 +58,7 @@ Status Check(FileSystem& fs, const Path& folder, const Path& path) {
   const bool store = IsStore(fs, folder);
   if (store || HoldsBackups(fs, folder))
     return Status::InvalidArgument(fmt::format(
-        "'{}' lies in '{}', a {}, which holds nothing but its own files: name a place elsewhere",
+        "'{}' is in '{}', a {}, where only its own files are allowed; choose a path elsewhere",
         path.string(), folder.string(), store ? "store" : "folder of backups"));
   const Path parent = folder.parent_path();
   return parent == folder ? Status::Ok() : Check(fs, parent, path);
@@ -81,7 +81,8 @@ Status CheckScratchPlace(FileSystem& fs, const Path& scratch) {
   const auto behind = fs.Stat(scratch / ".");  // a link to a folder is allowed
   if (behind && behind->kind == Kind::kDirectory) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
-      "scratch '{}' is not a folder: name one, or a path where one can be made", scratch.string()));
+      "scratch '{}' is not a folder; give an existing folder, or a path where it can be created",
+      scratch.string()));
 }
 
 }  // namespace rhizome

@@ -148,8 +148,8 @@ Result<std::unique_ptr<WritableFile>> PosixFileSystem::OpenAppend(const Path& pa
   if (!S_ISREG(facts.st_mode)) return Fail(NotRegular(path));
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (keep_bytes > size) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("'{}' has {} bytes, {} cannot be kept", path.string(), size, keep_bytes)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' has {} bytes, so it cannot be truncated to {}", path.string(), size, keep_bytes)));
   }
   if (keep_bytes < size && ftruncate(descriptor.get(), static_cast<off_t>(keep_bytes)) != 0)
     return Fail(SystemError(errno, "truncate", path));
@@ -241,8 +241,8 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMo
     }
     return std::make_unique<PosixLock>(std::move(descriptor));
   }
-  return Fail(Status::Busy(fmt::format(
-      "lock '{}' keeps being removed and made anew by other processes", path.string())));
+  return Fail(Status::Busy(
+      fmt::format("other processes repeatedly remove and create the lock '{}'", path.string())));
 }
 
 }  // namespace

@@ -110,8 +110,8 @@ class Roots {
 
 Status NotHeld(std::string_view root) {
   return Status::IoError(
-      fmt::format("'{}' is no longer the folder that was opened here: it was moved, removed or "
-                  "replaced; put it back, or open it anew",
+      fmt::format("the folder '{}' was moved, removed or replaced after it was opened; put it "
+                  "back, or open it again",
                   root));
 }
 
@@ -193,9 +193,9 @@ bool IsLink(int folder, const char* name) { return KindAt(folder, name) == S_IFL
 
 Status LinkInside(std::string_view operation, const Path& path, const std::string& link) {
   return Status::Corruption(
-      fmt::format("{} '{}': '{}' is a symbolic link, and nothing inside a store, a folder of "
-                  "backups or a Zarr array is reached through one: put what it stands for in its "
-                  "place, or take it away (`scratch` names a place for scratch files elsewhere)",
+      fmt::format("{} '{}': '{}' is a symbolic link, and links are not followed inside a store, a "
+                  "folder of backups or a Zarr array; replace it by its target, or remove it "
+                  "(`scratch` names a place for scratch files elsewhere)",
                   operation, path.string(), link));
 }
 
@@ -247,10 +247,10 @@ Path AbsolutePath(FileSystem& fs, const Path& path) {
 Status NotRegular(const Path& path) {
   const bool enclosed = Roots::Instance().LengthFor(path.native()) != std::string::npos;
   if (!enclosed) return Status::IoError(fmt::format("'{}' is not a regular file", path.string()));
-  return Status::Corruption(fmt::format(
-      "'{}' is not a regular file, and nothing but files and folders is in a store or a folder of "
-      "backups: take it away",
-      path.string()));
+  return Status::Corruption(
+      fmt::format("'{}' is not a regular file, but a store or a folder of backups holds only files "
+                  "and folders; remove it",
+                  path.string()));
 }
 
 Result<Place> Place::Find(const Path& path, std::string_view operation) {

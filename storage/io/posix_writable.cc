@@ -199,8 +199,8 @@ class PosixWritableFile : public WritableFile {
 
   // Makes every later call fail; see the invariant.
   Status Poison(Status status) {
-    failed_ =
-        Status(status.code(), status.message() + " (the file takes no more writes; write it anew)");
+    failed_ = Status(status.code(),
+                     status.message() + " (the file accepts no more writes; write it again)");
     return status;
   }
 

@@ -47,8 +47,8 @@ Result<StoreId> StoreId::Parse(std::string_view hex) {
   StoreId id;
   if (hex.size() != 2 * id.bytes.size()) {
     return Fail(Status::InvalidArgument(
-        fmt::format("store id '{}' has {} characters; 32 hex digits are needed", hex.substr(0, 64),
-                    hex.size())));
+        fmt::format("store id '{}' has {} characters, but it must have 32 hex digits",
+                    hex.substr(0, 64), hex.size())));
   }
   for (std::size_t i = 0; i < id.bytes.size(); ++i) {
     const int high = HexDigit(hex[2 * i]);

@@ -127,7 +127,7 @@ Status UringQueue::Init() {
   if (error == 0) error = TryNop();
   if (error == 0) return {};
   return Status::Unsupported(
-      fmt::format("io_uring cannot be used here ({}): the kernel, a sandbox or a limit forbids it; "
+      fmt::format("io_uring is not available ({}): the kernel, a sandbox or a limit forbids it; "
                   "use pread (`io=pread`)",
                   Status::FromErrno(-error, "io_uring_setup").message()));
 }
@@ -226,7 +226,7 @@ Status UringQueue::WaitForCompletions(std::size_t count) {
       return Break(Status::IoError(Status::FromErrno(-error, "io_uring_enter").message()));
     ++busy;
   }
-  return Break(Status::IoError("io_uring_enter: busy again and again"));
+  return Break(Status::IoError("io_uring_enter: the kernel remains busy"));
 }
 
 /// Marks the queue as broken and waits until the kernel no longer uses the buffers. Returns

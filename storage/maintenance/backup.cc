@@ -55,7 +55,7 @@ Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Pro
                    const std::function<Status(std::span<const std::byte>)>& take) {
   RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(fs, path));
   if (file->size_bytes() != entry.size_bytes) {
-    return Status::Corruption(fmt::format("'{}': {} bytes long, not {}", path.string(),
+    return Status::Corruption(fmt::format("'{}' has {} bytes instead of {}", path.string(),
                                           file->size_bytes(), entry.size_bytes));
   }
   std::vector<std::byte> memory(std::min<std::uint64_t>(kPieceBytes, entry.size_bytes));
@@ -70,7 +70,7 @@ Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Pro
     RHIZOME_RETURN_IF_ERROR(progress.Add(piece.size(), entry.path));
   }
   if (hash.xxh3() == entry.xxh3 && hash.crc32c() == entry.crc32c) return Status::Ok();
-  return Status::Corruption(fmt::format("'{}' is damaged: its hash is another", path.string()));
+  return Status::Corruption(fmt::format("'{}' is damaged: its hash differs", path.string()));
 }
 
 /// Copies a file and compares it with its entry. If this fails, it removes the copy.
@@ -193,7 +193,7 @@ Status Backup::OpenFolder(const StoreId& id) {
   if (!found) return found.error();
   if (*found != id)
     return Status::InvalidArgument(
-        fmt::format("'{}' holds backups of store {}, not of {}: choose another folder",
+        fmt::format("'{}' holds backups of store {}, not of {}; choose another folder",
                     dir_.string(), found->ToString(), id.ToString()));
   for (const std::string_view name : {kBackupFilesName, kBackupDeltasName, kBackupRecordsName})
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, dir_ / name));
@@ -300,8 +300,8 @@ Status Backup::CopyFiles() {
     if (!whole_.contains(file.xxh3)) needed += file.size_bytes;
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t free, fs_.FreeBytes(dir_));
   if (needed > free)
-    return Status::OutOfSpace(fmt::format("the backup needs {} bytes in '{}', which has {} left",
-                                          needed, dir_.string(), free));
+    return Status::OutOfSpace(fmt::format(
+        "the backup needs {} bytes in '{}', which has {} bytes free", needed, dir_.string(), free));
   for (const FileEntry& file : next_.manifest.files) RHIZOME_RETURN_IF_ERROR(CopyFile(file));
   return Status::Ok();
 }
@@ -437,15 +437,15 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
   RHIZOME_ASSIGN_OR_RETURN(id_, ReadBackupId(fs_, dir_));
   RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListBackupNumbers(fs_, dir_));
   if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end())
-    return Status::NotFound(
-        fmt::format("no backup {} in '{}'; there are: {}", *number, dir_.string(),
-                    numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", "))));
+    return Status::NotFound(fmt::format(
+        "backup {} does not exist in '{}'; existing backups: {}", *number, dir_.string(),
+        numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", "))));
   if (number) {
     RHIZOME_ASSIGN_OR_RETURN(record_, ReadBackupRecord(fs_, dir_, *number, id_));
     return Status::Ok();
   }
   // Take the newest backup whose record is intact, as killed runs leave torn records.
-  Status status = Status::NotFound(fmt::format("no backup in '{}'", dir_.string()));
+  Status status = Status::NotFound(fmt::format("'{}' holds no backup", dir_.string()));
   for (auto at = numbers.rbegin(); at != numbers.rend(); ++at) {
     auto record = ReadBackupRecord(fs_, dir_, *at, id_);
     if (record) {
@@ -465,8 +465,9 @@ Status Restore::CopyFiles() {
   for (const FileEntry& file : record_.manifest.files) total += file.size_bytes;
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t free, fs_.FreeBytes(store_->path()));
   if (total > free)
-    return Status::OutOfSpace(fmt::format("the store needs {} bytes at '{}', which has {} left",
-                                          total, store_->path().string(), free));
+    return Status::OutOfSpace(
+        fmt::format("the store needs {} bytes at '{}', which has {} bytes free", total,
+                    store_->path().string(), free));
   Progress progress{control_, "copy files", 0, total};
   std::set<Path> folders = {generation_};
   for (const FileEntry& file : record_.manifest.files) {

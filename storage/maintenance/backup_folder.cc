@@ -40,7 +40,8 @@ Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint
   auto record = DecodeBackupRecord(bytes, id);
   if (!record) return Fail(record.error().WithContext(path.string()));
   if (record->number != number)
-    return Fail(Status::Corruption(fmt::format("'{}': of another number", path.string())));
+    return Fail(
+        Status::Corruption(fmt::format("'{}': has the number of another backup", path.string())));
   record->delta.path = fmt::format("{}/{}", kBackupDeltasName, GenerationName(number));
   return record;
 }
@@ -48,8 +49,8 @@ Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint
 Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir) {
   const auto bytes = ReadWholeFile(fs, dir / kBackupName, kMaxTextBytes);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound)
-    return Fail(Status::NotFound(
-        fmt::format("no backups in '{}': it has no file {}", dir.string(), kBackupName)));
+    return Fail(Status::NotFound(fmt::format("'{}' is not a folder of backups: it has no file {}",
+                                             dir.string(), kBackupName)));
   if (!bytes) return Fail(bytes.error());
   auto id = ParseBackupText({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!id) return Fail(id.error().WithContext((dir / kBackupName).string()));

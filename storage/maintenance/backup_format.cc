@@ -55,17 +55,18 @@ Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const 
     return Fail(Status::Corruption("offset 0, magic: not the record of a backup"));
   const std::size_t end = bytes.size() - kSealBytes;
   if (LoadLittle<std::uint32_t>(bytes.data() + end) != Crc32c(bytes.first(end)))
-    return Fail(Status::Corruption(fmt::format("offset {}, seal: does not fit the bytes", end)));
+    return Fail(Status::Corruption(fmt::format("offset {}, seal: does not match the bytes", end)));
   ByteReader in(bytes.first(end));
   (void)in.Bytes("magic", kMagic.size());
   const auto version = in.Number<std::uint32_t>("version");
   if (version > kVersion)
-    return Fail(Status::Unsupported(
-        fmt::format("backup format {} is newer than this build's {}", version, kVersion)));
+    return Fail(Status::Unsupported(fmt::format(
+        "backup format {} is newer than this build's {}; use a newer version of Rhizome", version,
+        kVersion)));
   if (version == 0 || in.Number<std::uint32_t>("reserved") != 0)
-    in.Refuse("version", "or what follows it is wrong");
+    in.Refuse("version", "is invalid, or the bytes after it are");
   if (!std::ranges::equal(in.Bytes("store id", store_id.bytes.size()), store_id.bytes))
-    in.Refuse("store id", "is another store's");
+    in.Refuse("store id", "is the id of another store");
   BackupRecord record;
   record.number = in.Number<std::uint64_t>("number");
   record.unix_seconds = static_cast<std::int64_t>(in.Number<std::uint64_t>("time"));
@@ -84,7 +85,7 @@ Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const 
     record.state = ReadHistoryState(in);
     if (!record.base_state.known() || !record.state.known()) in.Refuse("state", "is all zeros");
   }
-  if (in.left() > 0) in.Refuse("end", "bytes too many");
+  if (in.left() > 0) in.Refuse("end", "has extra bytes");
   RHIZOME_RETURN_IF_ERROR(in.status());
   RHIZOME_ASSIGN_OR_RETURN(record.manifest, DecodeManifest(manifest_bytes, store_id));
   return record;
@@ -116,8 +117,8 @@ Result<StoreId> ParseBackupText(std::string_view text) {
   if (!text.starts_with(kTextHead) || !text.ends_with('\n')) {
     const std::string_view format = text.substr(kAnyFormat.size());
     if (!format.starts_with("1\n") && format.find('\n') != format.npos)
-      return Fail(Status::Unsupported("of another format: use a newer Rhizome"));
-    return Fail(Status::Corruption("not the three lines that are written"));
+      return Fail(Status::Unsupported("has another format; use a newer version of Rhizome"));
+    return Fail(Status::Corruption("is not the three lines that Rhizome writes"));
   }
   text.remove_prefix(kTextHead.size());
   text.remove_suffix(1);

@@ -80,7 +80,7 @@ void BackupVerifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
     const auto at = ours.find(entry.name);
     if (at == ours.end()) report_.damaged.push_back({entry.name, 0, "not part of the backups"});
     if (at != ours.end() && at->second != entry.kind)
-      report_.damaged.push_back({entry.name, 0, "of another kind"});
+      report_.damaged.push_back({entry.name, 0, "has the wrong kind"});
   }
 }
 
@@ -89,7 +89,7 @@ void BackupVerifier::Need(const std::string& path, const FileEntry& entry, std::
   at->second.by.insert(by);
   if (!added &&
       (at->second.entry.size_bytes != entry.size_bytes || at->second.entry.crc32c != entry.crc32c))
-    report_.damaged.push_back({path, 0, "two backups say different things of it"});
+    report_.damaged.push_back({path, 0, "two backups record different lengths or hashes of it"});
 }
 
 /// Returns whether this record is truncated, as a power cut may leave it. The length of its
@@ -155,7 +155,7 @@ Status BackupVerifier::Scan() {
       report_.bytes += needed.entry.size_bytes;
       if (one.xxh3 != needed.entry.xxh3 || one.crc32c != needed.entry.crc32c)
         report_.damaged.push_back(
-            {path, 0, "its bytes do not have the hash that the backup's record holds" + spoils});
+            {path, 0, "its bytes do not have the hash in the backup's record" + spoils});
     }
   }
   return Status::Ok();

@@ -145,9 +145,9 @@ Status SoundRows::ReadRowsOf(std::uint64_t chunk, std::vector<std::byte>& rows) 
     });
   }));
   if (wrong == 0) return Status::Ok();
-  return Status::IoError(fmt::format("'{}': {} rows that were sound are not any more: run it again",
-                                     (generation_ / ChunkPath(entry_->name, chunk)).string(),
-                                     wrong));
+  return Status::IoError(
+      fmt::format("'{}': {} rows that were intact are damaged now; run the repair again",
+                  (generation_ / ChunkPath(entry_->name, chunk)).string(), wrong));
 }
 
 Status SoundRows::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) {

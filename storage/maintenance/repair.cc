@@ -38,7 +38,8 @@ namespace {
 using Kind = DirectoryEntry::Kind;
 
 constexpr std::string_view kDiffers =
-    "was read in two ways: nothing is repaired; the disk, its controller or the memory fails";
+    "was read twice with different results, so nothing was repaired; the disk, its controller or "
+    "the memory is faulty";
 constexpr std::string_view kRestore = "restore the store from a backup, or ingest it again";
 
 std::string TimeStamp() {
@@ -186,9 +187,9 @@ Result<std::optional<Damage>> Repair::ReadFormatState() {
   if (!id_ && !format) return Fail(format.error());
   if (!id_) id_ = *format;
   if (format && *format == *id_) return std::optional<Damage>();
-  return std::optional(
-      Damage{std::string(kFormatName), 0,
-             format ? "its store id is not that of the manifests" : format.error().message()});
+  return std::optional(Damage{std::string(kFormatName), 0,
+                              format ? "its store id differs from the store id of the manifests"
+                                     : format.error().message()});
 }
 
 /// Finds the store's id, and repairs FORMAT if needed. This comes first, because files that contain
@@ -210,10 +211,10 @@ Result<VerifyReport> Repair::VerifyTwice() {
     auto report = VerifyFiles(fs_, store_, control_);
     if (!report || report->unread.empty() || RHIZOME_MUTANT("shortage is damage")) return report;
     const Unread& first = report->unread.front();
-    return Fail(first.why.WithContext(fmt::format(
-        "'{}' cannot be read, so that nothing is repaired (if the disk has lost it for good, put "
-        "what is left of it in its place)",
-        first.file)));
+    return Fail(first.why.WithContext(
+        fmt::format("'{}' cannot be read, so nothing was repaired (if the disk has lost it "
+                    "permanently, replace it by a file with the bytes that remain)",
+                    first.file)));
   };
   const auto files_of = [](const VerifyReport& report) {
     std::set<std::string> files;
@@ -288,7 +289,7 @@ Status Repair::GiveSecondName(const Path& from, const Path& to, const FileInfo& 
   const Status linked = fs_.LinkFile(from, to);
   if (linked.code() != StatusCode::kUnsupported) return linked;
   return Status::Corruption(fmt::format(
-      "'{}' is a link, a pipe or a device, and cannot be moved: take it away", from.string()));
+      "'{}' is a link, a pipe or a device, which repair cannot move; remove it", from.string()));
 }
 
 /// Moves a file or folder out of the store: creates a second name in the quarantine, then removes
@@ -349,7 +350,8 @@ Status Repair::Replace(const std::string& file, std::span<const std::byte> bytes
 Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
                        std::span<const std::byte> bytes, std::string_view from) {
   if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) {
-    Lost(file, fmt::format("what follows from {} is not what was committed; {}", from, kRestore));
+    Lost(file,
+         fmt::format("the bytes derived from {} are not the committed ones; {}", from, kRestore));
     return Status::Ok();
   }
   RHIZOME_RETURN_IF_ERROR(Replace(file, bytes));
@@ -414,14 +416,14 @@ Result<bool> Repair::DeriveFrom(const Path& place, const std::string& file,
   if (!left) return false;
   const auto fits = [&] { return Xxh3(*left) == entry.xxh3; };
   if (CorrectByte(*left, entry.crc32c, fits))
-    return PutBack(file, entry, *left, "its checksums, which tell the one byte that was wrong");
+    return PutBack(file, entry, *left, "its checksums, which locate the one wrong byte");
   const auto kind = KindOf(entry.path);
   if (!kind) return false;
   std::vector<std::byte> sealed = *left;
   if (ResealSections(sealed, *kind, *id_)) {
     RHIZOME_ASSIGN_OR_RETURN(
         const bool done,
-        PutBack(file, entry, sealed, "its sections: checksums and footer were damaged"));
+        PutBack(file, entry, sealed, "its sections; only checksums and footer were damaged"));
     if (done) return true;
   }
   if (options_.deriver == nullptr) return false;
@@ -476,9 +478,9 @@ Result<std::optional<std::vector<std::byte>>> Repair::ManifestFrom(const Path& p
   const auto info = fs_.Stat(place);
   const bool other_kind = info && info->kind != Kind::kFile;
   if (!bytes && !ProvesDamage(bytes.error()) && !other_kind) return Fail(bytes.error());
-  from = "its seal, which tells the one byte that was wrong";
+  from = "its seal, which locates the one wrong byte";
   if (bytes && CorrectManifest(entry, *bytes)) return std::optional(*std::move(bytes));
-  from = "the files that it lists, and what was left of it";
+  from = "the files that it lists, and its remaining bytes";
   return RebuildManifest(fs_, store_ / generation_, *id_, *record_,
                          bytes ? *std::move(bytes) : std::vector<std::byte>(), control_);
 }
@@ -491,7 +493,8 @@ Result<std::optional<std::vector<std::byte>>> Repair::ManifestFrom(const Path& p
 Status Repair::RepairCatalog() {
   const std::string name(kCatalogName);
   if (options_.dry_run) {
-    report_.rebuilt.push_back({name, "from what RocksDB can recover of it, else from a manifest"});
+    report_.rebuilt.push_back(
+        {name, "from the entries that RocksDB can recover, or else from a manifest"});
     Lost("delta", "commits that RocksDB cannot recover, if there are any");
     return Status::Ok();
   }
@@ -504,7 +507,7 @@ Status Repair::RepairCatalog() {
     RHIZOME_ASSIGN_OR_RETURN(made_before, HoldsCommit(fs_, *id_, fresh));
   }
   if (made_before) {
-    report_.rebuilt.push_back({name, "from what a repair had made that did not end"});
+    report_.rebuilt.push_back({name, "from the catalogue that an interrupted repair had created"});
     Lost("delta",
          fmt::format("commits that could not be recovered, if there were any; {}", kRestore));
   } else {
@@ -545,8 +548,8 @@ Result<bool> Repair::SalvageInto(const Path& fresh) {
   RHIZOME_ASSIGN_OR_RETURN(CatalogSalvage salvage,
                            SalvageCatalog(fs_, store_, *id_, fresh.parent_path() / name));
   if (!salvage.record) {
-    Lost(name,
-         fmt::format("it says which files are current, and no manifest is sound; {}", kRestore));
+    Lost(name, fmt::format("it records which files are current, and no manifest is intact; {}",
+                           kRestore));
     return false;
   }
   const CommitRecord& record = *salvage.record;
@@ -556,14 +559,14 @@ Result<bool> Repair::SalvageInto(const Path& fresh) {
   if (salvage.from_catalog) {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last,
                              CopyDelta(*salvage.left, record.base_sequence, *catalog));
-    report_.rebuilt.push_back({name, "from what RocksDB could recover of it"});
+    report_.rebuilt.push_back({name, "from the entries that RocksDB could recover"});
     Lost("delta", fmt::format("commits after {}, if there were any; {}",
                               std::max(last, record.base_sequence), kRestore));
   } else {
     report_.rebuilt.push_back({name, fmt::format("from manifest {} of generation {}",
                                                  record.manifest_version, record.generation)});
-    Lost("delta", fmt::format("all that was written since generation {} was made; {}",
-                              record.generation, kRestore));
+    Lost("delta", fmt::format("all writes since generation {} was created; {}", record.generation,
+                              kRestore));
   }
   RHIZOME_RETURN_IF_ERROR(catalog->Commit(record));
   RHIZOME_RETURN_IF_ERROR(catalog->Close());
@@ -637,11 +640,11 @@ Status Repair::RebuildSidecar(const std::string& file, const FileEntry& entry,
   const bool fits = rows != nullptr && rows->rows == sidecar.rows && chunk < sidecar.chunk_count();
   const auto bytes =
       fits ? SumsOf(*rows, sidecar, chunk)
-           : Result<std::vector<std::byte>>(Fail(Status::Corruption("its array is not there")));
+           : Result<std::vector<std::byte>>(Fail(Status::Corruption("its array does not exist")));
   if (bytes) return Rebuild(file, entry, *bytes, "the rows");
   if (bytes.error().code() != StatusCode::kCorruption) return bytes.error();
   if (options_.dry_run && WillBePutRight(array)) {
-    report_.rebuilt.push_back({file, "from the rows, as they will be"});
+    report_.rebuilt.push_back({file, "from the rows, once they are repaired"});
     return Status::Ok();
   }
   lost_chunks_[array];  // without its checksums the array cannot be read row by row
@@ -678,7 +681,7 @@ Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
       auto rows, SoundRows::Find(fs_, store_ / generation_, *current_, array.name, {chunk}));
   if (!rows.lost().empty()) return false;
   RHIZOME_ASSIGN_OR_RETURN(const auto bytes, rows.WholeFile(chunk));
-  return PutBack(file, entry, bytes, "its rows, whose checksums hold");
+  return PutBack(file, entry, bytes, "its rows, whose checksums match");
 }
 
 /// Repairs a file of a coordinate, which can be derived from order and ids.
@@ -702,7 +705,9 @@ Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
     }
     if (!done)
       Lost(file,
-           fmt::format("order or external ids, of which it follows, are lost too; {}", kRestore));
+           fmt::format(
+               "it derives from the vertex order and the external ids, which are lost too; {}",
+               kRestore));
     return Status::Ok();
   }
   return Quarantine(file);
@@ -711,15 +716,14 @@ Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
 Status Repair::RepairInGeneration(const std::string& file, const std::string& relative) {
   if (relative == kPinName) {
     RHIZOME_RETURN_IF_ERROR(Replace(file, {}));
-    report_.rebuilt.push_back({file, "empty, as it is always"});
+    report_.rebuilt.push_back({file, "as an empty file"});
     return Status::Ok();
   }
   if (!current_ ||
       (relative.starts_with(kManifestPrefix) && relative == ManifestName(current_->version))) {
-    Lost(file,
-         fmt::format("the list of the generation's files, which does not follow from them and "
-                     "from what is left of it; {}",
-                     kRestore));
+    Lost(file, fmt::format("it lists the generation's files, and cannot be derived from them and "
+                           "its remaining bytes; {}",
+                           kRestore));
     return Status::Ok();
   }
   // The file is an earlier manifest, or only such manifests name it: readers of that version cannot
@@ -734,7 +738,7 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
   }
   if (!ArrayOf(relative).empty()) return RepairArrayFile(file, relative);
   RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, *entry));
-  if (!done) Lost(file, fmt::format("it cannot be derived from the rest; {}", kRestore));
+  if (!done) Lost(file, fmt::format("it cannot be derived from other files; {}", kRestore));
   return Status::Ok();
 }
 
@@ -744,7 +748,7 @@ Status Repair::RepairOne(const Damage& damage) {
   if (file == kFormatName) return RepairFormat();
   if (file == kCatalogName) return Status::Ok();  // handled by RepairRoots
   if (file == kGenerationsName) {
-    Lost(file, fmt::format("it says which files are current; {}", kRestore));
+    Lost(file, fmt::format("it records which files are current; {}", kRestore));
     return Status::Ok();
   }
   if (!generation_.empty() && file == generation_) {
@@ -755,7 +759,7 @@ Status Repair::RepairOne(const Damage& damage) {
     return RepairInGeneration(file, file.substr(generation_.size() + 1));
   // Without a catalogue it is unknown which generation is current, so none is changed.
   if (generation_.empty() && file.starts_with(kGenerationsName)) {
-    Lost(file, fmt::format("which generation is current is not known; {}", kRestore));
+    Lost(file, fmt::format("the current generation is unknown; {}", kRestore));
     return Status::Ok();
   }
   // Nothing depends on an earlier generation. Without manifests, it is removed by the next opening
@@ -844,11 +848,12 @@ Status Repair::TakeCareOfLostArrays() {
     const std::string which =
         chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
     const bool fill = options_.fill_holes && !edges;
-    Lost(fmt::format("array '{}'", ShownName(array)),
-         fmt::format("{} lost; {}", which,
-                     fill ? "they are as rows that were never put now, and listed in lost_rows"
-                          : "the array is dropped, its files are in quarantine (`fill_holes` keeps "
-                            "its other rows)"));
+    Lost(
+        fmt::format("array '{}'", ShownName(array)),
+        fmt::format("{} lost; {}", which,
+                    fill ? "they now count as rows that were never put, and are listed in lost_rows"
+                         : "the array was dropped, and its files moved to quarantine (`fill_holes` "
+                           "keeps its other rows)"));
     if (options_.dry_run) continue;
     if (fill)
       RHIZOME_RETURN_IF_ERROR(FillHoles(rows));
@@ -881,7 +886,7 @@ Result<bool> Repair::MoveSpecial() {
   }
   if (!status.ok() && !ProvesDamage(status)) return Fail(status);
   for (const std::string& file : special)
-    if (status.ok()) report_.rebuilt.push_back({file, "by taking away what was no file"});
+    if (status.ok()) report_.rebuilt.push_back({file, "by moving away links, pipes and devices"});
   return status.ok();
 }
 

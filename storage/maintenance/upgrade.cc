@@ -22,9 +22,9 @@ Result<UpgradeReport> Upgrade(FileSystem& fs, const Path& path, std::uint64_t to
   UpgradeReport report{.to = to};
   RHIZOME_ASSIGN_OR_RETURN(report.from, ReadFormatVersion(fs, path));
   if (report.from > to) {
-    return Fail(Status::Unsupported(
-        fmt::format("'{}' has format {}, which is newer than this build's {}: use a newer Rhizome",
-                    path.string(), report.from, to)));
+    return Fail(Status::Unsupported(fmt::format(
+        "'{}' has format {}, which is newer than this build's {}; use a newer version of Rhizome",
+        path.string(), report.from, to)));
   }
   if (report.from == to) return report;
   RHIZOME_ASSIGN_OR_RETURN(const auto lock, LockForWriting(fs, path));

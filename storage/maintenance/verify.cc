@@ -73,8 +73,9 @@ class Verifier {
     if (quiet_) report_.orphans.push_back(std::move(path));
   }
   Status NothingCommitted() const {
-    return Status::NotFound(fmt::format(
-        "'{}' holds no committed generation: what was to make it did not end", store_.string()));
+    return Status::NotFound(
+        fmt::format("'{}' holds no committed generation: the job that creates it did not finish",
+                    store_.string()));
   }
   bool IsCurrent(std::uint64_t generation) const {
     return record_ && record_->generation == generation;
@@ -183,7 +184,8 @@ Status Verifier::CheckFormat(bool anything_else) {
   const auto bytes = ReadWholeFile(fs_, store_ / kFormatName, 4096);
   if (!bytes && IsFault(std::string(kFormatName), bytes.error())) return bytes.error();
   const bool same = bytes && std::ranges::equal(*bytes, std::as_bytes(std::span(expected)));
-  if (!same) Damaged(std::string(kFormatName), "not exactly the three lines that are written");
+  if (!same)
+    Damaged(std::string(kFormatName), "is not exactly the three lines that Rhizome writes");
   report_.bytes += expected.size();
   return Status::Ok();
 }
@@ -280,7 +282,7 @@ Status Verifier::PinCurrent(Catalog& catalog) {
     PauseForWriter();
   }
   return Status::Busy(
-      fmt::format("'{}' is being cleaned up by a writer: try again", store_.string()));
+      fmt::format("a writer is removing old files of '{}'; try again", store_.string()));
 }
 
 void Verifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
@@ -293,7 +295,7 @@ void Verifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
     if (IsForeign(entry, entry.name)) continue;
     const auto at = ours.find(entry.name);
     if (at == ours.end()) Damaged(entry.name, "not part of the store");
-    if (at != ours.end() && at->second != entry.kind) Damaged(entry.name, "of another kind");
+    if (at != ours.end() && at->second != entry.kind) Damaged(entry.name, "has the wrong kind");
   }
 }
 
@@ -341,7 +343,7 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
                                    : ReadManifestFile(fs_, store_ / folder / name, id_);
   if (!manifest || manifest->generation != generation || manifest->version != version) {
     if (manifest)
-      Damaged(folder + "/" + name, "of another generation or version");
+      Damaged(folder + "/" + name, "belongs to another generation or version");
     else
       Note(folder + "/" + name, manifest.error());
     manifests_sound_ = false;
@@ -479,8 +481,7 @@ void Verifier::Judge(const std::string& folder, const FileEntry& entry, const Sc
   report_.bytes += entry.size_bytes;
   if (outcome.xxh3 != entry.xxh3 || outcome.crc32c != entry.crc32c) return BadHash(name, entry);
   if (finding.wrong_row)
-    Damaged(name,
-            fmt::format("row {} does not have the checksum of the sidecar", *finding.wrong_row));
+    Damaged(name, fmt::format("row {} does not match its checksum", *finding.wrong_row));
   // Damage of the sidecar is reported with the sidecar's own file.
   if (!finding.sums.ok() && IsFault(name, finding.sums))
     report_.unread.push_back({name, finding.sums});
@@ -634,8 +635,8 @@ Status VerifyReport::verdict() const {
     return Status::Corruption(fmt::format("'{}': {}", first.file, first.what));
   }
   if (unread.empty()) return Status::Ok();
-  return unread.front().why.WithContext(
-      fmt::format("'{}' could not be read, which says nothing of its bytes", unread.front().file));
+  return unread.front().why.WithContext(fmt::format(
+      "'{}' could not be read, so it is unknown whether it is damaged", unread.front().file));
 }
 
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,

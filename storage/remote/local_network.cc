@@ -215,7 +215,7 @@ void LocalNetwork::Bury(std::uint32_t rank) {
     if (seat.transport == nullptr) continue;
     if (r == rank) {
       seat.transport->Die(
-          Status::IoError(fmt::format("rank {} ({}) has died on command", rank, hosts_[rank])));
+          Status::IoError(fmt::format("rank {} ({}) was stopped by a test", rank, hosts_[rank])));
     } else {
       seat.transport->LosePeer(rank, "its process has ended");
     }

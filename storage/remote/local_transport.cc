@@ -21,19 +21,19 @@ Status CheckLocalOptions(std::uint32_t ranks, const LocalRanksOptions& options) 
     return Status::InvalidArgument(
         fmt::format("{} ranks: a process can have 1 to {}", ranks, kMaxLocalRanks));
   if (!options.hosts.empty() && options.hosts.size() != ranks)
-    return Status::InvalidArgument(
-        fmt::format("{} names of hosts for {} ranks", options.hosts.size(), ranks));
+    return Status::InvalidArgument(fmt::format("{} host names for {} ranks; give one for each rank",
+                                               options.hosts.size(), ranks));
   const auto in_range = [](double seconds) { return seconds >= 0 && seconds <= kLongestLocalWait; };
   if (!in_range(options.latency_seconds) || !(options.bits_per_second >= 0))
     return Status::InvalidArgument("a network's latency and bandwidth cannot be negative");
   if (!in_range(options.peer_timeout_seconds) || options.peer_timeout_seconds < 0.001)
     return Status::InvalidArgument(
-        fmt::format("a peer's time-out of {:g} s: 0.001 to {:g} are allowed",
+        fmt::format("a peer's time-out of {:g} s; it must be 0.001 to {:g} s",
                     options.peer_timeout_seconds, kLongestLocalWait));
   for (const LocalFault& fault : options.faults) {
     if (fault.rank >= ranks || fault.peer >= ranks)
       return Status::InvalidArgument(
-          fmt::format("a fault of a rank that is not there: of {}", ranks));
+          fmt::format("a fault is set for a rank that does not exist: there are {}", ranks));
   }
   return Status::Ok();
 }

@@ -58,13 +58,13 @@ Status MessageTransport::Accept(std::uint32_t peer, const MessageHeader& header)
   Peer& from = peers_[peer];
   from.heard = Clock::now();
   if (header.from != peer || header.to != rank_)
-    return Status::Corruption(
-        fmt::format("a message from rank {} to rank {} has gone astray", header.from, header.to));
+    return Status::Corruption(fmt::format(
+        "a message from rank {} to rank {} arrived at the wrong rank", header.from, header.to));
   if (!failed_.ok()) return Status::Ok();  // missing messages may be the cause of the failure
-  if (from.ended) return Status::Corruption("a message came after the last one");
+  if (from.ended) return Status::Corruption("a message arrived after the last one");
   if (header.sequence != from.received)
-    return Status::Corruption(
-        fmt::format("message {} came where message {} is next", header.sequence, from.received));
+    return Status::Corruption(fmt::format("message {} arrived where message {} was expected",
+                                          header.sequence, from.received));
   ++from.received;
   return Status::Ok();
 }
@@ -119,7 +119,7 @@ Status MessageTransport::TakeAnswer(std::uint32_t peer, const MessageHeader& hea
   const auto found = pending_.find(header.request);
   if (found == pending_.end() || found->second.peer != peer || found->second.answered ||
       found->second.service != header.service)
-    return Status::Corruption("an answer came to what was not asked");
+    return Status::Corruption("a reply does not match any pending request");
   found->second.answered = true;
   found->second.answer = std::move(message);
   return Status::Ok();
@@ -135,8 +135,8 @@ void MessageTransport::AnswerRequest(const Handler& handler, const MessageHeader
   std::vector<std::byte> reply;
   Status status = Guarded([&] { return handler(header.from, message.payload(), reply); });
   if (status.ok() && reply.size() > kMaxMessageBytes)
-    status = Status::InvalidArgument(
-        fmt::format("a reply of {} bytes: {} are the most", reply.size(), kMaxMessageBytes));
+    status = Status::InvalidArgument(fmt::format("a reply has {} bytes, but at most {} are allowed",
+                                                 reply.size(), kMaxMessageBytes));
   if (!status.ok()) reply = TextOf(status);
   MessageHeader answer = {.kind = status.ok() ? MessageKind::kReply : MessageKind::kRefusal,
                           .service = header.service,
@@ -266,7 +266,7 @@ void MessageTransport::Die(const Status& why) {
 
 void MessageTransport::Leave(const Status& why) {
   if (why.ok()) return End();
-  FailJob(why.WithContext(fmt::format("{} has left", NameOf(rank_))));
+  FailJob(why.WithContext(fmt::format("{} has left the job", NameOf(rank_))));
   AwaitThatAllKnow();
 }
 

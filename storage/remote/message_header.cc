@@ -36,7 +36,7 @@ Status CheckFields(const std::byte* at, const MessageHeader& header) {
   if (kind == 0 || kind > static_cast<std::uint8_t>(MessageKind::kEnd)) return Wrong("its kind");
   if (static_cast<std::size_t>(header.service) >= kServices) return Wrong("its service");
   if (!IsOfService(header.kind) && (header.service != Service::kRows || header.request != 0))
-    return Wrong("a request where there is none");
+    return Wrong("it has a request number, which its kind does not have");
   const auto code = LoadLittle<std::uint32_t>(at + 40);
   if (code > static_cast<std::uint32_t>(StatusCode::kInterrupted) ||
       (code != 0) != CarriesCode(header.kind))
@@ -70,15 +70,14 @@ Result<MessageHeader> DecodeMessageHeader(std::span<const std::byte> message) {
   if (message.size() < kMessageHeaderBytes) return Fail(Wrong("it is shorter than a header"));
   const std::byte* const at = message.data();
   if (LoadLittle<std::uint32_t>(at) != kMessageMagic)
-    return Fail(Wrong("it does not begin as one"));
+    return Fail(Wrong("it does not begin with the magic number"));
   if (LoadLittle<std::uint32_t>(at + kHeaderSumAt) != Crc32c(message.first(kHeaderSumAt)))
     return Fail(Wrong("the checksum of its header is wrong"));
   const auto version = LoadLittle<std::uint16_t>(at + 4);
   if (version != kMessageVersion)
-    return Fail(Status::Unsupported(
-        fmt::format("a message is of version {}, this build knows {}: start all ranks with one "
-                    "build",
-                    version, kMessageVersion)));
+    return Fail(Status::Unsupported(fmt::format(
+        "a message has version {}, but this build knows version {}; start all ranks with one build",
+        version, kMessageVersion)));
   MessageHeader header;
   header.kind = static_cast<MessageKind>(at[6]);
   header.service = static_cast<Service>(at[7]);
@@ -92,14 +91,14 @@ Result<MessageHeader> DecodeMessageHeader(std::span<const std::byte> message) {
   RHIZOME_RETURN_IF_ERROR(CheckFields(at, header));
   if (header.payload_bytes > kMaxMessageBytes ||
       header.payload_bytes != message.size() - kMessageHeaderBytes)
-    return Fail(Wrong(fmt::format("it carries {} bytes and says {}",
+    return Fail(Wrong(fmt::format("its payload has {} bytes, but its header says {}",
                                   message.size() - kMessageHeaderBytes, header.payload_bytes)));
   return header;
 }
 
 Status CheckMessagePayload(const MessageHeader& header, std::span<const std::byte> payload) {
   if (header.payload_crc32c != Crc32c(payload))
-    return Wrong("the checksum of what it carries is wrong");
+    return Wrong("the checksum of its payload is wrong");
   return Status::Ok();
 }
 

@@ -65,10 +65,12 @@ std::string MessageTransport::NameOf(std::uint32_t rank) const {
 
 Status MessageTransport::CheckPeer(std::uint32_t peer, std::size_t bytes) const {
   if (peer >= ranks())
-    return Status::InvalidArgument(fmt::format("there is no rank {}, only {}", peer, ranks()));
+    return Status::InvalidArgument(
+        fmt::format("rank {} does not exist: there are {} ranks", peer, ranks()));
   if (bytes > kMaxMessageBytes)
-    return Status::InvalidArgument(fmt::format("a message of {} bytes to {}: {} are the most",
-                                               bytes, NameOf(peer), kMaxMessageBytes));
+    return Status::InvalidArgument(
+        fmt::format("a message of {} bytes to {} is too long: at most {} are allowed", bytes,
+                    NameOf(peer), kMaxMessageBytes));
   return Status::Ok();
 }
 
@@ -77,7 +79,7 @@ Status MessageTransport::CheckOpen(std::uint32_t peer) const {
   if (!failed_.ok()) return failed_;
   if (peers_[peer].ended)
     return Status::IoError(
-        fmt::format("{} has ended, and is still waited for by {}", NameOf(peer), NameOf(rank_)));
+        fmt::format("{} has ended while {} still waits for it", NameOf(peer), NameOf(rank_)));
   return Status::Ok();
 }
 
@@ -134,7 +136,7 @@ Status MessageTransport::Wait(Ticket ticket) {
     const auto found = pending_.find(ticket);
     if (found == pending_.end() || found->second.waited_for)
       return Status::InvalidArgument(
-          fmt::format("request {} is not under way, or is waited for already", ticket));
+          fmt::format("request {} does not exist, or another caller waits for it", ticket));
     // Other entries may be added and removed concurrently; entries of the table do not move.
     Pending& entry = found->second;
     entry.waited_for = true;
@@ -170,7 +172,7 @@ Status MessageTransport::TakeReply(const Pending& pending) {
 
 Status MessageTransport::Serve(Service service, Handler handler) {
   if (static_cast<std::size_t>(service) >= kServices)
-    return Status::InvalidArgument("there is no such service");
+    return Status::InvalidArgument("this rank does not offer that service");
   if (handler != nullptr) RHIZOME_RETURN_IF_ERROR(failure());
   return servers_[static_cast<std::size_t>(service)]->SetHandler(std::move(handler));
 }
@@ -218,7 +220,7 @@ Status MessageTransport::TakeExchanged(std::uint32_t peer, const MessageBytes& m
   }
   if (payload.size() != in.size())
     return Status::Corruption(
-        fmt::format("{} sent {} bytes where {} wants {}: they do not make the same calls",
+        fmt::format("{} sent {} bytes where {} expects {}: the ranks do not make the same calls",
                     NameOf(peer), payload.size(), NameOf(rank_), in.size()));
   std::memcpy(in.data(), payload.data(), payload.size());
   return Status::Ok();

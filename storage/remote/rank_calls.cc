@@ -18,8 +18,8 @@ std::string NameOfRank(const Transport& transport, std::uint32_t rank) {
 
 Status CheckRankBytes(std::uint64_t bytes) {
   if (bytes <= kMaxRankBytes) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("{} bytes for the other ranks: {} are the most", bytes, kMaxRankBytes));
+  return Status::InvalidArgument(fmt::format(
+      "{} bytes for the other ranks are too many: at most {} are allowed", bytes, kMaxRankBytes));
 }
 
 /// Sends bytes whose length the peer does not know.
@@ -36,10 +36,9 @@ Result<std::vector<std::byte>> ReceiveBytes(Transport& transport, std::uint32_t 
   RHIZOME_RETURN_IF_ERROR(transport.Exchange(peer, {}, length));
   const auto size = LoadLittle<std::uint64_t>(length.data());
   if (size > kMaxRankBytes)
-    return Fail(Status::Corruption(
-        fmt::format("{} announces {} bytes, and {} are the most: the ranks do not make the same "
-                    "calls",
-                    NameOfRank(transport, peer), size, kMaxRankBytes)));
+    return Fail(Status::Corruption(fmt::format(
+        "{} announces {} bytes, but at most {} are allowed: the ranks do not make the same calls",
+        NameOfRank(transport, peer), size, kMaxRankBytes)));
   std::vector<std::byte> bytes(size);
   RHIZOME_RETURN_IF_ERROR(transport.Exchange(peer, {}, bytes));
   return bytes;
@@ -83,7 +82,7 @@ Result<std::string> DifferenceOf(const Transport& transport, std::uint32_t rank,
     const RankFact* const ours = i < facts.size() ? &facts[i] : nullptr;
     if (more && ours != nullptr && theirs.name == ours->name && theirs.value == ours->value)
       continue;
-    return fmt::format("{} has {}, {} has {}: all ranks of a job must have the same",
+    return fmt::format("{} has {}, but {} has {}: all ranks of a job must have the same",
                        NameOfRank(transport, rank), Having(more ? &theirs : nullptr),
                        NameOfRank(transport, 0), Having(ours));
   }
@@ -154,10 +153,10 @@ Status AgreeOnState(Transport& transport, const StorePoint& point, const StateId
   const RankFact hashes[] = {{"state", state.ToString()}};
   const Status same = Agree(transport, hashes);
   if (same.code() != StatusCode::kInvalidArgument) return same;
-  return Status::InvalidArgument(fmt::format(
-      "{}; with equal numbers of commits, the ranks have copies of one store that have diverged: "
-      "give all of them a copy of the same",
-      same.message()));
+  return Status::InvalidArgument(
+      fmt::format("{}; with equal numbers of commits, the ranks have copies of one store that have "
+                  "diverged; give all ranks the same copy",
+                  same.message()));
 }
 
 }  // namespace rhizome

@@ -31,7 +31,8 @@ Result<std::unique_ptr<BlockFile>> BlockFile::Open(FileSystem& fs, const Path& p
   if (direct) {
     RHIZOME_ASSIGN_OR_RETURN(opened->file_, fs.OpenRead(path, {.direct = true}));
     if (opened->file_->size_bytes() != opened->footer_.file_bytes)
-      return Fail(Status::Corruption(fmt::format("{}: its length has changed", path.string())));
+      return Fail(Status::Corruption(
+          fmt::format("{}: its length changed while it was open", path.string())));
   }
   return opened;
 }
@@ -87,8 +88,8 @@ Result<std::vector<std::byte>> BlockFile::Read(std::uint64_t offset_bytes,
                                                std::uint64_t size_bytes) const {
   if (offset_bytes > footer_.crc_table_offset ||
       size_bytes > footer_.crc_table_offset - offset_bytes) {
-    return Fail(Status::Corruption(
-        fmt::format("{}: no {} bytes at offset {}", path().string(), size_bytes, offset_bytes)));
+    return Fail(Status::Corruption(fmt::format("{}: there are no {} bytes at offset {}",
+                                               path().string(), size_bytes, offset_bytes)));
   }
   if (size_bytes == 0) return std::vector<std::byte>();
   const Blocks blocks = BlocksOf(offset_bytes, size_bytes);

@@ -69,11 +69,10 @@ class SectionFileWriter::Impl {
         element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
     if (kind == 0 || !width_fits || entries_.size() == kMaxSections || finished_ ||
         std::any_of(entries_.begin(), entries_.end(), same)) {
-      return Status::InvalidArgument(
-          fmt::format("cannot begin section {} of {}-byte elements: kinds are not 0 and do not "
-                      "repeat, elements "
-                      "have 1, 2, 4 or 8 bytes, at most {} sections",
-                      kind, element_bytes, kMaxSections));
+      return Status::InvalidArgument(fmt::format(
+          "cannot begin section {} of {}-byte elements: kinds must be unique and not 0, elements "
+          "must have 1, 2, 4 or 8 bytes, and there can be at most {} sections",
+          kind, element_bytes, kMaxSections));
     }
     RHIZOME_RETURN_IF_ERROR(EndSection());
     entries_.push_back({kind, element_bytes, offset_, 0, 0});
@@ -88,8 +87,9 @@ class SectionFileWriter::Impl {
       SectionEntry& entry = entries_.back();
       const std::uint64_t bytes = offset_ - entry.offset_bytes;
       if (bytes % entry.element_bytes != 0) {
-        return Status::InvalidArgument(fmt::format("section {} has {} bytes, elements have {}",
-                                                   entry.kind, bytes, entry.element_bytes));
+        return Status::InvalidArgument(
+            fmt::format("section {} has {} bytes, which is not a multiple of the element size {}",
+                        entry.kind, bytes, entry.element_bytes));
       }
       entry.element_count = bytes / entry.element_bytes;
       open_ = false;
@@ -198,7 +198,7 @@ Result<SectionFile> SectionFile::Load(FileSystem& fs, const Path& path, FileKind
   file.size_bytes_ = file.blocks_->size_bytes();
   if (options.crc32c && file.blocks_->crc32c() != *options.crc32c) {
     return Fail(Status::Corruption(fmt::format(
-        "'{}': is not the file that the manifest names: its CRC-32C differs", path.string())));
+        "'{}' is not the file that the manifest names: its CRC-32C differs", path.string())));
   }
   for (const SectionEntry& entry : file.blocks_->entries()) {
     file.entries_.push_back(
@@ -323,8 +323,8 @@ std::uint64_t SectionFile::SectionBytes(std::uint32_t kind) const {
 Result<std::vector<std::byte>> SectionFile::ReadBytes(std::uint64_t offset_bytes,
                                                       std::uint64_t size_bytes) const {
   if (blocks_ == nullptr)
-    return Fail(Status::InvalidArgument(
-        fmt::format("{}: all of it is in memory, nothing is read from disk", path_.string())));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "{}: the file is in memory, so nothing can be read from disk", path_.string())));
   return blocks_->Read(offset_bytes, size_bytes);
 }
 
@@ -335,7 +335,7 @@ Result<std::span<const std::byte>> SectionFile::RawSection(std::uint32_t kind,
   const Entry* const entry = Find(kind);
   if (entry->data == nullptr)
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: section {} was left on disk", path_.string(), kind)));
+        fmt::format("{}: section {} was not loaded into memory", path_.string(), kind)));
   return std::span(entry->data, entry->count * entry->element_bytes);
 }
 

@@ -43,7 +43,8 @@ Status CheckVersion(const SectionPreamble& preamble, const SectionFooter& footer
   }
   if (preamble.version > kSectionVersion) {
     return Status::Unsupported(
-        fmt::format("section file of version {}; this build reads up to {}: use a newer one",
+        fmt::format("section file of version {}, but this build reads versions up to {}; use a "
+                    "newer version of Rhizome",
                     preamble.version, kSectionVersion));
   }
   if (preamble.version != kSectionVersion)
@@ -170,12 +171,13 @@ Result<std::vector<SectionEntry>> CheckSectionTable(const SectionFooter& footer,
     entries[i] = LoadStruct<SectionEntry>(table, i * sizeof(SectionEntry));
     // Sections are contiguous, so a table cannot describe gaps or overlaps.
     const std::uint64_t begin = AlignUp(end, kSectionAlignment);
-    if (begin > footer.table_offset) return Fail(Bad(at, "no room for the section"));
+    if (begin > footer.table_offset)
+      return Fail(Bad(at, "the section begins beyond the section table"));
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t next,
                              CheckEntry(entries[i], at, begin, footer.table_offset));
     const auto same = [&](const SectionEntry& other) { return other.kind == entries[i].kind; };
     if (std::any_of(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i), same))
-      return Fail(Bad(at, fmt::format("section {} is there twice", entries[i].kind)));
+      return Fail(Bad(at, fmt::format("section {} is repeated", entries[i].kind)));
     end = next;
   }
   if (AlignUp(end, kSectionAlignment) != footer.table_offset)

@@ -50,12 +50,13 @@ Status CheckSource(const ArraySource& source) {
     RHIZOME_RETURN_IF_ERROR(CheckRelativePath(file.path));
     if (owned(file)) continue;
     return Status::InvalidArgument(
-        fmt::format("'{}' belongs to none of the arrays to publish", file.path));
+        fmt::format("'{}' does not belong to any of the arrays to publish", file.path));
   }
   const auto main = std::count_if(source.arrays.begin(), source.arrays.end(),
                                   [](const ArrayEntry& array) { return !IsSidecar(array.name); });
   if (main == 1) return Status::Ok();
-  return Status::InvalidArgument(fmt::format("{} arrays to publish at once, not one", main));
+  return Status::InvalidArgument(
+      fmt::format("{} arrays to publish; only one is possible at a time", main));
 }
 
 const std::string& MainName(const ArraySource& source) {
@@ -135,7 +136,7 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
     const std::uint64_t current = store->manifest().generation;
     if (generation != 0 && generation != current) {
       return Status::InvalidArgument(
-          fmt::format("'{}' is at generation {}; the array was made for generation {}",
+          fmt::format("'{}' is at generation {}, but the array was created for generation {}",
                       absolute.string(), current, generation));
     }
     RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
@@ -208,8 +209,8 @@ std::uint64_t ArrayChange::Impl::NextVersion(std::string_view name) {
 }
 
 Status ArrayChange::Impl::NotFound(std::string_view reference) const {
-  return Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", reference,
-                                      store_->path().string(), ListArrays(next_)));
+  return Status::NotFound(fmt::format("there is no array '{}' in '{}'; existing arrays: {}",
+                                      reference, store_->path().string(), ListArrays(next_)));
 }
 
 // --- Steps ---------------------------------------------------------------------------------------
@@ -282,7 +283,7 @@ Result<std::string> ArrayChange::Impl::Add(const ArraySource& source) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   const std::string& name = MainName(source);
   if (next_.FindArray(name) != nullptr)
-    return Fail(Status::AlreadyExists(fmt::format("there is an array '{}' already", name)));
+    return Fail(Status::AlreadyExists(fmt::format("an array '{}' exists already", name)));
   RHIZOME_ASSIGN_OR_RETURN(std::string stored, FreshName(name));
   RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
   return stored;
@@ -295,7 +296,7 @@ Result<std::string> ArrayChange::Impl::AddVersion(const ArraySource& source,
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   if (SplitVersion(name))
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}' names a version already: name the array that shall have another", name)));
+        fmt::format("'{}' includes a version; give the new name without one", name)));
   const std::string plain(name);
   const ArrayEntry* first = FindStoredArray(next_.arrays, plain);
   if (first != nullptr && IsOfEdges(*first))
@@ -316,7 +317,8 @@ Result<std::string> ArrayChange::Impl::Replace(std::string_view reference,
   const ArrayEntry* old = next_.FindArray(reference);
   if (old == nullptr) return Fail(NotFound(reference));
   if (IsSidecar(old->name) || IsOfEdges(*old))
-    return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", old->name)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("'{}' is not an array of vertices", old->name)));
   const std::string old_name = old->name;
   const auto version = SplitVersion(old_name);
   const std::string name(version ? version->first : std::string_view(old_name));
@@ -338,9 +340,10 @@ Status ArrayChange::Impl::DropVersion(std::string_view name, std::uint64_t versi
   series.last_version = std::max(series.last_version, VersionsOf(next_, name).back());
   for (const ArrayAlias& alias : series.aliases) {
     if (alias.history.back() != version) continue;
-    return Status::InvalidArgument(fmt::format(
-        "{0}@{1} is what {0}@{2} stands for: let the alias stand for another version, or drop it",
-        name, version, alias.name));
+    return Status::InvalidArgument(
+        fmt::format("{0}@{1} cannot be dropped because the alias {0}@{2} names it; set the alias "
+                    "to another version, or drop the alias",
+                    name, version, alias.name));
   }
   for (ArrayAlias& alias : series.aliases) {
     std::erase(alias.history, version);
@@ -368,11 +371,11 @@ Status ArrayChange::Impl::Drop(std::string_view reference, bool all_versions) tr
   if (const ArrayEntry* exact = FindStoredArray(next_.arrays, reference)) {
     if (IsSidecar(exact->name))
       return Status::InvalidArgument(
-          fmt::format("'{}' holds row checksums: drop the array that they belong to", reference));
+          fmt::format("'{}' holds row checksums; drop the array that they belong to", reference));
     if (IsOfEdges(*exact))
       return Status::InvalidArgument(
-          fmt::format("'{}' is one part of an attribute of the edges: drop the attribute, '{}'",
-                      reference, reference.substr(0, reference.rfind('.'))));
+          fmt::format("'{}' is part of an attribute of edges; drop the attribute '{}'", reference,
+                      reference.substr(0, reference.rfind('.'))));
     if (const auto version = SplitVersion(reference))
       return DropVersion(std::string(version->first), version->second);
     RemoveStored(std::string(reference));
@@ -382,7 +385,7 @@ Status ArrayChange::Impl::Drop(std::string_view reference, bool all_versions) tr
   if (parsed.selector.empty() && versions.empty()) return DropEdgeAttribute(parsed.name);
   if (parsed.selector.empty() && !all_versions) {
     return Status::InvalidArgument(fmt::format(
-        "'{0}' has {1} versions: name one, such as {0}@{2}, or ask for all to be dropped",
+        "'{0}' has {1} versions; name one, such as {0}@{2}, or request that all are dropped",
         parsed.name, versions.size(), versions.front()));
   }
   if (parsed.selector.empty()) {
@@ -417,10 +420,11 @@ Status ArrayChange::Impl::DropLost(std::string_view stored) try {
 Status ArrayChange::Impl::Rename(std::string_view from, std::string_view to) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", from));
   if (SplitVersion(from) || IsSidecar(from))
-    return Status::InvalidArgument(fmt::format("'{}': rename arrays as a whole", from));
+    return Status::InvalidArgument(
+        fmt::format("'{}': only whole arrays can be renamed, not versions", from));
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(to));
   if (next_.FindArray(to) != nullptr || next_.FindSeries(to) != nullptr)
-    return Status::AlreadyExists(fmt::format("there is an array '{}' already", to));
+    return Status::AlreadyExists(fmt::format("an array '{}' exists already", to));
   const std::string old(from);
   const std::string name(to);
   if (const ArrayEntry* plain = FindStoredArray(next_.arrays, from)) {
@@ -438,8 +442,8 @@ Status ArrayChange::Impl::Rename(std::string_view from, std::string_view to) try
     const std::string stored = VersionName(name, version);
     RHIZOME_ASSIGN_OR_RETURN(const bool fresh, IsFresh(stored));
     if (!fresh)
-      return Status::AlreadyExists(
-          fmt::format("'{}' was the name of an array that is still on disk: choose another", to));
+      return Status::AlreadyExists(fmt::format(
+          "'{}' was the name of an array that is still on disk; choose another name", to));
     RHIZOME_RETURN_IF_ERROR(MoveStored(VersionName(old, version), stored));
   }
   SeriesOf(name) = series;
@@ -464,8 +468,9 @@ Status ArrayChange::Impl::SetAlias(std::string_view name, std::string_view alias
   if (FindStoredArray(next_.arrays, VersionName(name, version)) == nullptr) {
     const bool plain = FindStoredArray(next_.arrays, name) != nullptr;
     return Status::NotFound(
-        plain ? fmt::format("array '{}' has no versions: aliases stand for versions", name)
-              : fmt::format("no array '{}@{}'; there are: {}", name, version, ListArrays(next_)));
+        plain ? fmt::format("array '{}' has no versions, so it cannot have aliases", name)
+              : fmt::format("there is no array '{}@{}'; existing arrays: {}", name, version,
+                            ListArrays(next_)));
   }
   ArraySeries& series = SeriesOf(name);
   series.last_version = std::max(series.last_version, VersionsOf(next_, name).back());
@@ -494,8 +499,9 @@ Result<std::uint64_t> ArrayChange::Impl::RollBack(std::string_view name,
                                                   std::string_view alias) try {
   RHIZOME_ASSIGN_OR_RETURN(ArrayAlias* const one, FindAlias(name, alias));
   if (one->history.size() < 2)
-    return Fail(Status::InvalidArgument(fmt::format(
-        "{0}@{1} stood for no other version that is still there: set it to one", name, alias)));
+    return Fail(Status::InvalidArgument(
+        fmt::format("{0}@{1} has no earlier version that still exists; set the alias to a version",
+                    name, alias)));
   one->history.pop_back();
   return one->history.back();
 } catch (...) {
@@ -532,7 +538,7 @@ Status ArrayChange::Impl::CheckBase() const {
   RHIZOME_RETURN_IF_ERROR(store_->impl_->CheckFollows(next));
   const MutexLock lock(store_->impl_->shown_);
   if (store_->impl_->building_ == 0) return Status::Ok();
-  return Status::Busy(fmt::format("'{}' is being compacted: change its arrays when that is done",
+  return Status::Busy(fmt::format("'{}' is being compacted; change its arrays afterwards",
                                   store_->path().string()));
 }
 
@@ -555,7 +561,7 @@ Status ArrayChange::Impl::MakeFolder(const Path& folder) {
     for (const FileEntry& file : manifest.files) {
       if (file.path.starts_with(prefix))
         return Status::AlreadyExists(fmt::format(
-            "'{}' belongs to a dropped array that is still on disk: choose another name",
+            "'{}' belongs to a dropped array that is still on disk; choose another name",
             folder.string()));
     }
   }

@@ -50,7 +50,7 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
   {
     const MutexLock lock(store.impl_->shown_);
     if (store.impl_->building_ != 0)
-      return Fail(Status::Busy(fmt::format("'{}': generation {} is being written already",
+      return Fail(Status::Busy(fmt::format("'{}': generation {} is being written by another job",
                                            store.path().string(), store.impl_->building_)));
     // The writer is created before the generation is marked as being written, because its
     // destructor removes the mark: a mark without a writer (if memory runs out) would remain.

@@ -154,7 +154,7 @@ Status PruneKept(FileSystem& fs, const Path& folder, const StoreId& id) {
 
 Status TakenBy(const Path& store, std::string_view what) {
   return Status::AlreadyExists(
-      fmt::format("'{}' exists and {}: choose another path", store.string(), what));
+      fmt::format("'{}' exists and {}; choose another path", store.string(), what));
 }
 
 /// Returns whether a file of ours that begins with `head` may look like `text` after a kill or a
@@ -169,14 +169,14 @@ Status CheckHeadFile(FileSystem& fs, const Path& store, const DirectoryEntry& en
                      std::string_view head) {
   const std::string_view name = entry.name;
   if (entry.kind != Kind::kFile)
-    return TakenBy(store, fmt::format("its {} is no regular file", name));
+    return TakenBy(store, fmt::format("its {} is not a regular file", name));
   const auto bytes = ReadWholeFile(fs, store / name, kMaxHeadBytes);
   if (!bytes && bytes.error().code() == StatusCode::kCorruption)
-    return TakenBy(store, fmt::format("its {} is too long for Rhizome's", name));
+    return TakenBy(store, fmt::format("its {} is too long to be written by Rhizome", name));
   if (!bytes) return bytes.error();
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   if (IsOursOrTorn(text, head)) return Status::Ok();
-  return TakenBy(store, fmt::format("its {} is not Rhizome's", name));
+  return TakenBy(store, fmt::format("its {} was not written by Rhizome", name));
 }
 
 Status CheckNothingCommitted(FileSystem& fs, const Path& store) {
@@ -282,7 +282,8 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
   for (const DirectoryEntry& entry : entries) {
     if (IsForeignEntry(entry)) continue;
     if (std::find(std::begin(kOurs), std::end(kOurs), entry.name) == std::end(kOurs))
-      return TakenBy(store, fmt::format("holds '{}', which is not Rhizome's", entry.name));
+      return TakenBy(store,
+                     fmt::format("holds '{}', which was not written by Rhizome", entry.name));
   }
   bool only_head = true;
   for (const DirectoryEntry& entry : entries) {

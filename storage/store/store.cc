@@ -60,7 +60,7 @@ Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mod
   RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
   if (options.at && mode == Mode::kWrite)
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}': a store is opened at a point to read it only", path.string())));
+        fmt::format("'{}': a store opened at a point is read-only", path.string())));
   auto store = WithAbsolute(fs, path, [&](const Path& absolute) {
     return Guarded([&] {
       return mode == Mode::kWrite ? OpenForWriting(fs, absolute, /*clear_scratch=*/true, options)
@@ -240,8 +240,9 @@ Status Store::ClaimDelta() try {
   const MutexLock lock(impl_->commits_);
   RHIZOME_RETURN_IF_ERROR(impl_->CheckWritable());
   if (impl_->delta_claimed_)
-    return Status::Busy(fmt::format(
-        "'{}': another Graph of this process writes to it: share that one", impl_->path_.string()));
+    return Status::Busy(
+        fmt::format("'{}': another Graph of this process writes to it; share that Graph",
+                    impl_->path_.string()));
   impl_->delta_claimed_ = true;
   return Status::Ok();
 } catch (...) {
@@ -264,7 +265,7 @@ Status Store::CommitDelta(bool sync, const MakeCommits& make) try {
   // After a record without a state the next commit must look it up.
   const auto head = ReadDeltaHead(commits.back().record);
   if (Status status = impl_->catalog_->AppendDelta(commits, sync); !status.ok())
-    return impl_->Break(std::move(status), "an earlier write failed, open the store again");
+    return impl_->Break(std::move(status), "an earlier write failed; open the store again");
   if (RHIZOME_MUTANT("sequence stands still")) return Status::Ok();
   impl_->last_state_ = head && head->state.known() ? std::optional(head->state) : std::nullopt;
   const MutexLock shown(impl_->shown_);
@@ -329,7 +330,7 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   // The hash is compared last, because the parser's messages about damage are more precise.
   if (sections && hash != file->xxh3 && !RHIZOME_MUTANT("blocks are not checked")) {
     return Fail(Status::Corruption(fmt::format(
-        "'{}': is not the file that the manifest names: its XXH3-128 differs", path.string())));
+        "'{}' is not the file that the manifest names: its XXH3-128 differs", path.string())));
   }
   if (!sections || leave.empty()) return sections;
   return SectionFile::Load(*impl_->fs_, path, kind, impl_->id_, options);
@@ -348,8 +349,9 @@ Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) cons
     if (array.name.ends_with(kSidecarSuffix)) continue;
     names += (names.empty() ? "" : ", ") + ShownName(array.name);
   }
-  return Fail(Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", name,
-                                           impl_->path_.string(), names.empty() ? "none" : names)));
+  return Fail(
+      Status::NotFound(fmt::format("there is no array '{}' in '{}'; existing arrays: {}", name,
+                                   impl_->path_.string(), names.empty() ? "none" : names)));
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -35,10 +35,11 @@ std::optional<std::uint64_t> ParseNumber(std::string_view digits) {
 /// Returns the number after "format", and removes the text up to its end from `text`.
 Result<std::uint64_t> ParseFormatVersion(std::string_view& text) {
   if (!text.starts_with(kFormatHead))
-    return Fail(Status::Corruption("line 1: not 'rhizome store', or 'format' does not follow"));
+    return Fail(Status::Corruption("line 1 is not 'rhizome store', or 'format' does not follow"));
   text.remove_prefix(kFormatHead.size());
   const auto version = ParseNumber(text.substr(0, text.find('\n')));
-  if (!version || *version == 0) return Fail(Status::Corruption("line 2: not a format's number"));
+  if (!version || *version == 0)
+    return Fail(Status::Corruption("line 2 is not the number of a format"));
   text.remove_prefix(text.find('\n') == text.npos ? text.size() : text.find('\n'));
   return *version;
 }
@@ -46,13 +47,12 @@ Result<std::uint64_t> ParseFormatVersion(std::string_view& text) {
 Result<StoreId> ParseFormat(std::string_view text) {
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version, ParseFormatVersion(text));
   if (version > kStoreFormatVersion) {
-    return Fail(
-        Status::Unsupported(fmt::format("format {} is newer than this build's {}: use a newer "
-                                        "Rhizome",
-                                        version, kStoreFormatVersion)));
+    return Fail(Status::Unsupported(
+        fmt::format("format {} is newer than this build's {}; use a newer version of Rhizome",
+                    version, kStoreFormatVersion)));
   }
   if (!text.starts_with(kIdHead) || !text.ends_with("\n"))
-    return Fail(Status::Corruption("line 3: not 'id' and a store id"));
+    return Fail(Status::Corruption("line 3 is not 'id' and a store id"));
   text.remove_prefix(kIdHead.size());
   text.remove_suffix(1);
   auto id = StoreId::Parse(text);
@@ -78,7 +78,7 @@ Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& pat
   using LockMode = FileSystem::LockMode;
   constexpr int kAttempts = 10;
   const bool shared = RHIZOME_MUTANT("writers share the lock");
-  const bool once = RHIZOME_MUTANT("a look at the lock is a writer");
+  const bool once = RHIZOME_MUTANT("a test of the lock is a writer");
   for (int attempt = 1;; ++attempt) {
     auto lock =
         fs.Lock(path / kLockName, shared ? LockMode::kShared : LockMode::kExclusive, LockContent());
@@ -99,17 +99,18 @@ Result<StoreId> ReadFormat(FileSystem& fs, const Path& store) {
     RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
     if (has_manifest)
       return Fail(Status::Corruption(
-          fmt::format("'{}' is damaged: its file FORMAT is missing: run repair", store.string())));
+          fmt::format("'{}' is damaged: its file FORMAT is missing; run repair", store.string())));
     return Fail(Status::NotFound(fmt::format(
-        "no Rhizome store at '{}': it has no file FORMAT (ingest makes a store)", store.string())));
+        "there is no Rhizome store at '{}': it has no file FORMAT (ingest creates a store)",
+        store.string())));
   }
   if (!bytes) return Fail(bytes.error());
   auto id = ParseFormat({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (id) return id;
   if (id.error().code() == StatusCode::kCorruption && HoldsNothingElse(fs, store)) {
     return Fail(
-        Status::NotFound(fmt::format("no Rhizome store at '{}': what was to make it ended while "
-                                     "FORMAT was written; run it again",
+        Status::NotFound(fmt::format("there is no Rhizome store at '{}': the job that creates it "
+                                     "ended while it wrote FORMAT; run it again",
                                      store.string())));
   }
   return Fail(id.error().WithContext(path.string()));
@@ -128,10 +129,10 @@ Status CheckScratch(FileSystem& fs, const Path& store) {
   const auto info = fs.Stat(store / kScratchName);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   if (info->kind == DirectoryEntry::Kind::kDirectory) return Status::Ok();
-  return Status::Corruption(fmt::format(
-      "'{}' is no folder but a link or a file, and nothing inside a store is reached through a "
-      "link: remove it, and name a place for scratch files elsewhere by `scratch`",
-      (store / kScratchName).string()));
+  return Status::Corruption(
+      fmt::format("'{}' is a link or a file instead of a folder, and links are not followed inside "
+                  "a store; remove it, and name a place for scratch files elsewhere by `scratch`",
+                  (store / kScratchName).string()));
 }
 
 std::string ManifestName(std::uint64_t version) {
@@ -161,13 +162,13 @@ Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const 
                                        bytes.size(), record.manifest_bytes)));
   }
   if (Xxh3(bytes) != record.manifest_xxh3 && !RHIZOME_MUTANT("manifest is not checked"))
-    return Fail(
-        Status::Corruption(fmt::format("'{}': its XXH3-128 is not the commit's", path.string())));
+    return Fail(Status::Corruption(
+        fmt::format("'{}': its XXH3-128 differs from the commit's", path.string())));
   auto manifest = DecodeManifest(bytes, id);
   if (!manifest) return Fail(manifest.error().WithContext(path.string()));
   if (manifest->generation != record.generation || manifest->version != record.manifest_version)
     return Fail(Status::Corruption(
-        fmt::format("'{}': says it is another generation's or version's", path.string())));
+        fmt::format("'{}': belongs to another generation or version", path.string())));
   return manifest;
 }
 

@@ -31,8 +31,8 @@ using LockMode = FileSystem::LockMode;
 
 Status NothingCommitted(const Path& store) {
   return Status::NotFound(
-      fmt::format("'{}' holds no committed generation: what was to make it (an ingestion, or a "
-                  "restore) did not end; run it again",
+      fmt::format("'{}' holds no committed generation: the job that creates it (an ingestion, or a "
+                  "restore) did not finish; run it again",
                   store.string()));
 }
 
@@ -46,9 +46,10 @@ Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
   const auto lock = held ? Result<std::unique_ptr<FileLock>>(nullptr)
                          : fs.Lock(store / kLockName, LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return NothingCommitted(store);
-  return Status::Corruption(fmt::format(
-      "'{}' is damaged: its catalogue is missing, which says what is current: run repair",
-      store.string()));
+  return Status::Corruption(
+      fmt::format("'{}' is damaged: its catalogue, which records the current generation, is "
+                  "missing; run repair",
+                  store.string()));
 }
 
 /// Returns the names and lengths of the files of a folder; empty if it cannot be listed.
@@ -116,7 +117,7 @@ Status Store::Impl::PinBy(Try&& try_once) {
     PauseForWriter();
   }
   return Status::Busy(
-      fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));
+      fmt::format("a writer is removing old files of '{}'; try again", path_.string()));
 }
 
 /// Opens for writing in these steps:
@@ -188,7 +189,7 @@ Result<std::unique_ptr<Store::Impl>> Store::Impl::OpenForReading(FileSystem& fs,
   const StorePoint& at = *options.at;
   if (at.store != store->id_)
     return Fail(Status::InvalidArgument(
-        fmt::format("'{}' is store {}, and the point to open it at is one of store {}",
+        fmt::format("'{}' is store {}, but the point to open it at belongs to store {}",
                     path.string(), store->id_.ToString(), at.store.ToString())));
   RHIZOME_RETURN_IF_ERROR(store->PinBy([&] { return store->TryPinAt(at); }));
   store->snapshot_ = true;
@@ -247,9 +248,9 @@ Result<bool> Store::Impl::TryPin() {
 
 Status Store::Impl::NotThere(const StorePoint& at) const {
   return Status::NotFound(
-      fmt::format("'{}': commit {} of generation {} is not there any more, for the store was "
-                  "compacted and nobody held it; keep the graph open that it is of, or open the "
-                  "last commit",
+      fmt::format("'{}': commit {} of generation {} no longer exists, because the store was "
+                  "compacted and no graph kept the commit open; keep a graph open at a commit that "
+                  "is needed later, or open the last commit",
                   path_.string(), at.sequence, at.generation));
 }
 
@@ -307,7 +308,7 @@ Result<Manifest> Store::Impl::ManifestAt(const StorePoint& at, const CommitRecor
   if (manifest &&
       (manifest->generation != at.generation || manifest->version != at.manifest_version))
     return Fail(Status::Corruption(
-        fmt::format("'{}': says it is another generation's or version's", path.string())));
+        fmt::format("'{}': belongs to another generation or version", path.string())));
   return manifest;
 }
 
@@ -323,7 +324,7 @@ Status Store::Impl::CheckState(const StorePoint& at, const CommitRecord& now,
   if (files == at.state.files && found.commits == at.state.commits) return Status::Ok();
   return DivergedStates(fmt::format("'{}'", path_.string()),
                         {.files = files, .commits = found.commits}, "the point to open it at",
-                        at.state, "open the copy whose point it is");
+                        at.state, "open the copy that the point belongs to");
 }
 
 Status Store::Impl::CheckCommits(const StorePoint& at) const {
@@ -471,7 +472,7 @@ Status Store::Impl::PrepareManifest(const Manifest& manifest) {
     return Status::InvalidArgument(fmt::format("a manifest of {} bytes is too long", bytes.size()));
   // A manifest that readers would refuse must not be committed.
   if (const auto check = DecodeManifest(bytes, id_); !check)
-    return Status::InvalidArgument("what is to be committed is not valid: " +
+    return Status::InvalidArgument("the manifest to be committed is invalid: " +
                                    check.error().message());
   {
     const MutexLock lock(commits_);
@@ -480,7 +481,7 @@ Status Store::Impl::PrepareManifest(const Manifest& manifest) {
   Status status = WriteManifest(manifest, bytes);
   if (status.ok()) return status;
   const MutexLock lock(commits_);
-  return Break(std::move(status), "an earlier commit failed, open the store again");
+  return Break(std::move(status), "an earlier commit failed; open the store again");
 }
 
 Status Store::Impl::Break(Status status, std::string_view what) noexcept {
@@ -490,7 +491,8 @@ Status Store::Impl::Break(Status status, std::string_view what) noexcept {
     broken_ = said ? std::move(words) : Status(status.code(), "read-only");
   }
   static_cast<void>(Guarded([&] {
-    logger().Log(LogLevel::kError, "store", "a write failed: read-only until it is opened again",
+    logger().Log(LogLevel::kError, "store",
+                 "a write failed; the store is read-only until it is opened again",
                  {{"path", path_.string()}, {"error", status.ToString()}});
     return Status::Ok();
   }));
@@ -506,7 +508,7 @@ Status Store::Impl::CheckFollows(const Manifest& next) const {
   // A new store may begin at any generation, as it may be a copy.
   if (version || generation || now->generation == 0) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("'{}' has moved on to generation {}, version {}: begin the change again",
+      fmt::format("'{}' is now at generation {}, version {}; begin the change again",
                   path_.string(), now->generation, now->version));
 }
 
@@ -536,7 +538,7 @@ Status Store::Impl::CommitPrepared(const Manifest& manifest, std::uint64_t base_
   Status status = catalog_->Commit(record);
   // The commit may or may not be on disk now: only opening the store again can determine it.
   if (!status.ok())
-    return Break(std::move(status), "an earlier commit failed, open the store again");
+    return Break(std::move(status), "an earlier commit failed; open the store again");
   Show(std::move(next), std::move(pins), numbers);
   return Status::Ok();
 }

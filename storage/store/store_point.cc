@@ -30,8 +30,8 @@ Status DivergedStates(std::string_view ours, const StateId& our_state, std::stri
     return StoreId{commits ? state.commits : state.files}.ToString();
   };
   return Status::InvalidArgument(fmt::format(
-      "{} and {} are at commits of the same number, but of copies of one store that have diverged: "
-      "the {} of the first have the hash {}, those of the second {}; {}",
+      "{} and {} have the same number of commits, but are copies of one store that have diverged: "
+      "the {} of the first have the hash {}, the second has {}; {}",
       ours, theirs, commits ? "commits" : "files", hash(our_state), hash(their_state), remedy));
 }
 

@@ -47,7 +47,7 @@ MUTANTS = {
     "residuals are added before the activation": (PYG,),
     "feed-forward has one layer": (PYG,),
     "jump takes the least": (PYG,),
-    "batch norm looks at the batch at inference": NETWORK,
+    "batch norm uses the batch at inference": NETWORK,
     "rows are divided by the sum of their numbers": (PYG,),
     "gcn leaves the vertex out": CONV,
     "heads are added up": (PYG,),
@@ -78,9 +78,9 @@ MUTANTS = {
     # The plan of what stays in memory
     "what is written back is not counted": PLAN,
     "chunks leave memory unwritten": PLAN,
-    "memory has room for one more chunk": PLAN,
+    "memory holds one more chunk": PLAN,
     "what is needed next leaves first": PLAN,
-    "the bound has room for a chunk less": PLAN,
+    "the bound assumes memory for one chunk less": PLAN,
     "the last use of a tensor is charged": TENSORS,
     "tensors leave memory unwritten": TENSORS,
     # Learning
@@ -96,7 +96,7 @@ MUTANTS = {
     # Ranks
     "rows of other ranks are not checked": gtest("ranks", "RemoteRowsTest.*"),
     "orders depend on the rank": gtest("ranks", "HomeSeedsTest.*"),
-    "what a keeper holds is fetched again": gtest("ranks", "RankFeedTest.*"),
+    "rows that the cache holds are fetched again": gtest("ranks", "RankFeedTest.*"),
     "rows that enter are not counted": gtest("ranks", "ScoredBufferTest.*"),
     "a rank adds its homes from the left": gtest("rank_training", "HomeTreeTest.*"),
     "silent ranks are waited for": gtest("transport", "TransportFailureTest.*"),
@@ -104,7 +104,7 @@ MUTANTS = {
     "ties are in order": METRICS,
     "missing labels are ranked": METRICS,
     "passes walk every type": SAMPLING,
-    "degrees are those of other rows": SAMPLING,
+    "degrees belong to other rows": SAMPLING,
 }
 
 HANGS = {"silent ranks are waited for"}

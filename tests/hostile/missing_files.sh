@@ -71,7 +71,7 @@ try() {
     undisturbed=$((undisturbed + 1))
   elif [ $code -eq 3 ]; then
     damaged=$((damaged + 1))
-    grep -qiE 'damage|missing|lost|no such file|not as it was' out err || report "'$*' without $place says nothing of it: $(head -c 300 err)"
+    grep -qiE 'damage|missing|lost|no such file|changed after' out err || report "'$*' without $place says nothing of it: $(head -c 300 err)"
   else
     report "'$*' without $place: exit code $code: $(head -c 300 err)"
   fi

@@ -31,7 +31,7 @@ try() {
       ;;
     *) say_found "exit code $code $how: $(head -c 200 err | tr '\n' ' ')" "$*" ;;
   esac
-  local words='DAMAGED\|LOST\|did not end\|unexpected: '
+  local words='DAMAGED\|LOST\|did not finish\|unexpected: '
   if grep -q "$words" out err; then
     say_found "says '$(grep -h "$words" out err | head -n 1 | cut -c 1-200)' $how" "$*"
   fi

@@ -404,8 +404,8 @@ def test_errors():
                 return rz.Loader(graph, fanouts, **{"features": "feat", "seeds": range(100), **options})
 
             for kind, text, options in (
-                    (ValueError, "vertex 7 is a seed twice", {"seeds": [3, 7, 9, 7]}),
-                    (rz.InvalidArgument, "vertex 7 is a seed twice", {"seeds": [3, 7, 9, 7]}),
+                    (ValueError, "seed 7 is repeated", {"seeds": [3, 7, 9, 7]}),
+                    (rz.InvalidArgument, "seed 7 is repeated", {"seeds": [3, 7, 9, 7]}),
                     (IndexError, "300", {"seeds": [1, 300]}), (IndexError, "-1", {"seeds": [-1]}),
                     (TypeError, "integers", {"seeds": [1.5]}), (ValueError, "no seeds", {"seeds": []}),
                     (ValueError, "either", {"split": "train"}), (ValueError, "either", {"seeds": None}),

@@ -125,7 +125,7 @@ def test_errors():
             except rz.InvalidArgument as error:
                 assert "epochs" in error.message and "--epochs" not in error.message, error.message
             told = rz.train(path / "g.rz", epochs=1, fanout=[2], layers=1)
-            assert told["warnings"] == ["no out=: the model is measured and then lost"], told["warnings"]
+            assert told["warnings"] == ["out= is not set: the model is measured and not saved"], told["warnings"]
             with raises(rz.StoreNotFound, "none.rz"):
                 rz.train(path / "none.rz")
             with raises(rz.NotFound, "gone"):

@@ -140,7 +140,7 @@ def test_pickled_graphs():
             writer.apply(write_to, (store, int(RNG.integers(1 << 40)), 1))
             for gone in (lambda: pickle.loads(data), lambda: rz.open(store, at=point),
                          lambda: pool.apply(pickle.loads, (data,))):
-                with raises(rz.NotFound, "not there any more"):
+                with raises(rz.NotFound, "no longer exists"):
                     gone()
             with raises(rz.InvalidArgument, "point"):
                 rz.ingest(path / "other.rz", example.edges)

@@ -38,7 +38,7 @@ Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOp
   RHIZOME_RETURN_IF_ERROR(CheckPrefetch(flags.train.prefetch, minibatch.feed.superbatch));
   if (train.model.no_edges)
     return Fail(Status::InvalidArgument(
-        "--no-edges needs no rows of other ranks: there is nothing to plan"));
+        "--no-edges needs no rows of other ranks, so there is nothing to plan; omit it"));
   const bool has_epochs = flags.train.verb->get_option("--epochs")->count() > 0;
   RankPlanOptions options{.data = train.data,
                           .ranks = flags.ranks,
@@ -96,51 +96,55 @@ Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
 
 void AddPlanTrain(CLI::App& plan, Session& session) {
   auto flags = std::make_shared<PlanTrainFlags>();
-  CLI::App* verb =
-      AddVerb(plan, session, "train",
-              "Passes, bytes, time and memory of an epoch on the full graph; or rows, bytes and "
-              "seconds of an epoch whose rows would be spread over ranks",
-              "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
-              RunPlanTrain);
+  CLI::App* verb = AddVerb(
+      plan, session, "train",
+      "Predict the passes, bytes, time and memory of an epoch on the full graph, or the rows, "
+      "bytes and seconds of an epoch over ranks",
+      "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
+      RunPlanTrain);
   AddTrainFlags(*verb, flags->train, session);
-  verb->add_option("--ranks", flags->ranks,
-                   "Plan minibatches over so many ranks, each with some homes and their rows: what "
-                   "each would fetch from its disk and from others")
+  verb->add_option(
+          "--ranks", flags->ranks,
+          "Plan minibatches over each of these numbers of ranks: the rows that each rank reads "
+          "from its disk and from other ranks")
       ->delimiter(',')
       ->check(CLI::Range(1U, 65536U))
       ->type_name("N,...");
-  verb->add_option("--link", flags->link,
-                   "With --ranks: the link of a rank, bits a second each way and latency")
+  verb->add_option(
+          "--link", flags->link,
+          "With --ranks: bandwidth of a rank's link in each direction, in bits per second, and "
+          "its latency")
       ->type_name("BITS[,TIME]")
       ->capture_default_str();
   verb->add_option("--compute-ms", flags->compute_ms,
-                   "With --ranks: milliseconds of computing a minibatch")
+                   "With --ranks: milliseconds of computation per minibatch")
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("X")
       ->capture_default_str();
   AddSize(*verb, "--gradients", flags->gradient_bytes,
-          "With --ranks: the network's gradients, which ranks add up after a step");
-  verb->add_option("--processors", flags->processors,
-                   "With --ranks: processors of a rank, which sampling, schedules and rows take, "
-                   "too; 0: enough that nothing delays computing")
+          "With --ranks: size of the model's gradients, which ranks sum after each step");
+  verb->add_option(
+          "--processors", flags->processors,
+          "With --ranks: processors per rank, shared by computation, sampling, schedules and "
+          "rows; 0: enough that nothing delays the computation")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--row-us", flags->row_us,
-                   "With --ranks: microseconds of processor that a row takes which one rank "
-                   "gives another, of both together: doctor STORE --ranks measures it")
+                   "With --ranks: CPU microseconds per row that one rank sends to another, of both "
+                   "together; doctor STORE --ranks measures it")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("X")
       ->capture_default_str();
   verb->add_option("--own-us", flags->own_us,
-                   "With --ranks: microseconds of processor that a row takes which a rank reads of "
-                   "its own")
+                   "With --ranks: CPU microseconds per row that a rank reads from its own disk")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("X")
       ->capture_default_str();
-  verb->add_option("--read-us", flags->read_us,
-                   "With --ranks: microseconds in which a disk reads a row; 0: rows come out of "
-                   "the page cache. Of the modelled seconds alone; absent: those of an NVMe drive")
+  verb->add_option(
+          "--read-us", flags->read_us,
+          "With --ranks: microseconds per row that a disk reads, for the predicted seconds only; "
+          "0: rows are in the page cache; default: an NVMe drive")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("X");
   ArrangeOptions(*verb,

@@ -335,16 +335,16 @@ TEST_F(LoaderRanksTest, TimesThatAreMissingOrTooManyAreRefused) {
   };
   expect(bad, "time for each seed", temporal);
   expect(bad, "no times of edges", [](LoaderOptions& o) { o.seed_time_array = "born"; });
-  expect(bad, "3 times for 400 seeds", [&](LoaderOptions& o) {
+  expect(bad, "3 times were given for 400 seeds", [&](LoaderOptions& o) {
     temporal(o);
     o.seed_times = {1, 2, 3};
   });
-  expect(bad, "give one of them", [&](LoaderOptions& o) {
+  expect(bad, "give only one of them", [&](LoaderOptions& o) {
     temporal(o);
     o.seed_times.resize(kRankedVertices);
     o.seed_time_array = "born";
   });
-  expect(bad, "times of seeds are int64", [&](LoaderOptions& o) {
+  expect(bad, "times of seeds must be int64", [&](LoaderOptions& o) {
     temporal(o);
     o.seed_time_array = "feat";
   });

@@ -619,9 +619,9 @@ TEST_F(LoaderTest, BadOptionsAreRefusedWithWords) {
       o.seeds = seeds;
     };
   };
-  expect(bad, "vertex 4 is a seed twice", given({1, 4, 2, 4}));
-  expect(bad, "seed 3000 is no vertex", given({1, kVertices}));
-  expect(bad, "seed -1 is no vertex", given({-1}));
+  expect(bad, "seed 4 is repeated", given({1, 4, 2, 4}));
+  expect(bad, "seed 3000 is not a vertex", given({1, kVertices}));
+  expect(bad, "seed -1 is not a vertex", given({-1}));
   expect(bad, "seed 11 has no label", given({1, 11}));
   expect(StatusCode::kNotFound, "nothing", [](LoaderOptions& o) { o.features = "nothing"; });
   expect(StatusCode::kNotFound, "nothing", [](LoaderOptions& o) { o.labels = "nothing"; });

@@ -325,7 +325,7 @@ TEST_F(NeighborSamplingTest, WhatCannotBeDrawnIsRefusedWithAWayOut) {
   EXPECT_THAT(Refused({.typed_fanouts = {{"default", {1, 1}}, {"default", {2, 2}}}}),
               HasSubstr("twice"));
   EXPECT_THAT(Refused({.typed_fanouts = {{"likes", {1, 1}}, {"cites", {2}}}}),
-              HasSubstr("2 hops for 'likes' and 1 for 'cites'"));
+              HasSubstr("2 hops for 'likes' but 1 for 'cites'"));
   EXPECT_THAT(Refused({.meta_path = {"likes"}}), HasSubstr("one type for each hop"));
   EXPECT_THAT(Refused({.typed_fanouts = {{"likes", {1, 1}}}, .meta_path = {"likes", "likes"}}),
               HasSubstr("exclude each other"));

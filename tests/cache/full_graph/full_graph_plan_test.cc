@@ -422,8 +422,9 @@ TEST(FullGraphPlanTest, RefusesWhatCannotBeRun) {
   sequence.passes[0].way.reads[0].array = 0;
   const Status small = PlanFullGraph(sequence, 8, {}).error();
   EXPECT_EQ(small.code(), StatusCode::kOutOfMemory);
-  EXPECT_EQ(small.message(),
-            "pass layer 1 takes at least 9 bytes for its sums, 8 are left; give more --memory");
+  EXPECT_EQ(
+      small.message(),
+      "pass layer 1 needs at least 9 bytes for its sums, but 8 are left; raise `memory_bytes`");
   EXPECT_EQ(PlanFullGraph(sequence, 100, {.parts = 16}).error().code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(PlanFullGraph({}, 100, {}).error().code(), StatusCode::kInvalidArgument);

@@ -298,7 +298,7 @@ TEST(TensorPlanTest, RefusesWhatCannotBePlanned) {
   const Result<TensorPlan> small = PlanTensors(graph, {.capacity_bytes = 7});
   ASSERT_FALSE(small);
   EXPECT_EQ(small.error().code(), StatusCode::kOutOfMemory);
-  EXPECT_EQ(small.error().message(), "first takes 8 bytes with its tensors whole, 7 are left");
+  EXPECT_EQ(small.error().message(), "first needs 8 bytes for its whole tensors, but 7 are left");
   graph.ops.push_back({"second", {0}, {1}});
   EXPECT_EQ(PlanTensors(graph, {.capacity_bytes = 70}).error().code(),
             StatusCode::kInvalidArgument);

@@ -476,7 +476,7 @@ TEST_F(RemoteRowsTest, MalformedRequestsAreRefusedByTheOwner) {
     SCOPED_TRACE(i);
     const Status status = AskByHand(0, 1, bad[i], one);
     EXPECT_STATUS(status, kInvalidArgument);
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("array 'feat'"), HasSubstr("rank 0 asks for")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("array 'feat'"), HasSubstr("rank 0 requests")));
   }
   EXPECT_EQ(services_[1]->stats().refused, bad.size());
   EXPECT_EQ(services_[1]->stats().rows, 2U);

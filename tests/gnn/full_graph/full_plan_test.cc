@@ -91,7 +91,7 @@ TEST(FullGraphTest, ALimitThatIsTooSmallSaysWhatTakesTheMemory) {
   const Result<FullGraphReport> plan = PlanOf(options);
   EXPECT_STATUS(plan, kOutOfMemory);
   EXPECT_THAT(plan.error().message(),
-              ::testing::HasSubstr("libtorch and an open store take 82.0 MiB of them"));
+              ::testing::HasSubstr("82.0 MiB for libtorch and an open store"));
   std::uint64_t min_of_rules = 0, max_of_rules = 0;
   for (const SpillRule rule : {SpillRule::kAuto, SpillRule::kNone, SpillRule::kLru,
                                SpillRule::kBelady, SpillRule::kDp, SpillRule::kDpTensor}) {

@@ -119,7 +119,7 @@ TEST_F(WorkerPoolTest, AnotherTakesUpWhatAStoppedOneLeft) {
   ExpectEachOnce();
   EXPECT_EQ(died_, 1U);
   ASSERT_EQ(notes_.size(), 1U);
-  EXPECT_TRUE(notes_[0].starts_with(silenced_ + " said nothing for 5 s")) << notes_[0];
+  EXPECT_TRUE(notes_[0].starts_with(silenced_ + " did not respond for 5 s")) << notes_[0];
   EXPECT_TRUE(silenced_.starts_with("worker ")) << silenced_;
 }
 

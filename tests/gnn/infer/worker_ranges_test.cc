@@ -174,7 +174,7 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   };
   const auto [by_edges, unlearned] = cut({});
   EXPECT_FALSE(unlearned.learned);
-  EXPECT_EQ(unlearned.because, "equal edges: no costs of such a layer are known yet");
+  EXPECT_EQ(unlearned.because, "equal edges: no costs are known for such a layer");
   EXPECT_FALSE(unlearned.predicted_gain.has_value());
   EXPECT_TRUE(unlearned.predicted.empty());
   const Path file = WriteCosts(layer, [](const FeatureVector& x) { return 1e-6 * x[0]; });
@@ -191,7 +191,7 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   // If the caller asks for equal edges, the costs are still predicted.
   const auto [asked, not_learned] = cut(file, Ranges::kEdges);
   EXPECT_FALSE(not_learned.learned);
-  EXPECT_EQ(not_learned.because, "equal edges, as was asked for");
+  EXPECT_EQ(not_learned.because, "equal edges, as requested");
   EXPECT_EQ(not_learned.predicted_gain, learned.predicted_gain);
   EXPECT_EQ(asked, by_edges);
   EXPECT_EQ(not_learned.predicted.size(), kWorkers);

@@ -84,7 +84,7 @@ void ExpectRefused(Deed deed, const std::string& what) {
 
 /// The file does not have the described bytes, as on a disk that has lost it since.
 TEST(RankLayersTest, AFileThatIsNotTheDescribedOneIsRefused) {
-  ExpectRefused(Deed::kOtherBytes, "another file than it describes");
+  ExpectRefused(Deed::kOtherBytes, "a file that does not match its description");
 }
 
 TEST(RankLayersTest, AnotherChunkIsRefused) {
@@ -92,7 +92,7 @@ TEST(RankLayersTest, AnotherChunkIsRefused) {
 }
 
 TEST(RankLayersTest, APathThatLeadsOutIsRefused) {
-  ExpectRefused(Deed::kPathOutside, "a file elsewhere");
+  ExpectRefused(Deed::kPathOutside, "a file outside its folder");
 }
 
 }  // namespace

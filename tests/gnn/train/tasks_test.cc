@@ -283,8 +283,8 @@ TEST_F(TasksTest, LikelyMistakesAreSaid) {
   options.learning.test = false;
   const Result<TrainReport> lost = TrainTask(options);
   ASSERT_OK(lost);
-  EXPECT_THAT(notes_, Contains(HasSubstr("no `out`")));
-  EXPECT_THAT(lost->warnings, Contains(HasSubstr("no `out`")));
+  EXPECT_THAT(notes_, Contains(HasSubstr("`out` is not set")));
+  EXPECT_THAT(lost->warnings, Contains(HasSubstr("`out` is not set")));
   notes_.clear();
   options.learning.epochs = 4;
   options.job.out = *folder_ / "warned.safetensors";
@@ -311,8 +311,8 @@ TEST_F(TasksTest, AClassWithoutTrainingVertexIsSaid) {
   options.learning.loss.class_weights = "balanced";
   const Result<TrainReport> report = TrainTask(options);
   ASSERT_OK(report);
-  EXPECT_THAT(report->warnings, Contains(HasSubstr("1 of 4 classes have no training vertex, and "
-                                                   "will not be learnt: 2")));
+  EXPECT_THAT(report->warnings, Contains(HasSubstr("1 of 4 classes have no training vertex, "
+                                                   "so they will not be learnt: 2")));
 }
 
 // Epochs after the best one do not change the result. With a learning rate this high, the
@@ -440,7 +440,7 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.learning.learning_rate = -1; }, "`learning.learning_rate` is -1");
   refused([](TrainOptions& o) { o.learning.weight_decay = -2; }, "`learning.weight_decay` is -2");
   refused([](TrainOptions& o) { o.minibatch()->eval_fanouts = {5}; },
-          "`eval_fanouts` names 1 hops for 2 layers");
+          "`eval_fanouts` has 1 hops for 2 layers");
   refused(
       [](TrainOptions& o) {
         o.minibatch()->eval_fanouts = {5, 5};

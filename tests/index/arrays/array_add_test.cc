@@ -446,7 +446,7 @@ TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
   };
   const auto other = append("99\n" + ids.substr(4));
   EXPECT_STATUS(other, kInvalidArgument);
-  EXPECT_THAT(testing::AsStatus(other).message(), HasSubstr("names others"));
+  EXPECT_THAT(testing::AsStatus(other).message(), HasSubstr("names other vertices"));
   const auto appended = append(ids);
   ASSERT_OK(appended);
   EXPECT_EQ(appended->rows_given, kVertices);

@@ -127,7 +127,7 @@ TEST_F(GraphPointTest, IsGoneWhenNobodyHoldsIt) {
       }
       EXPECT_STATUS(opened, kNotFound);
       if (!opened) {
-        EXPECT_NE(opened.error().message().find("not there any more"), std::string::npos);
+        EXPECT_NE(opened.error().message().find("no longer exists"), std::string::npos);
       }
     }
   }

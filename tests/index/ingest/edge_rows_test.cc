@@ -116,8 +116,8 @@ TEST_F(EdgeRowsTest, ArraysThatDoNotFitAreRefused) {
   refuse(Array("feat", 0, DataType::kFloat32), "no columns");
   refuse(Array("feat", kDim, DataType::kFloat16), "neither int64 nor float32");
   refuse(Array("feat", 1 << 17, DataType::kFloat32), "at most 65536 values");
-  refuse(Array("dst", 1, DataType::kFloat32), "the name is taken");
-  refuse(Array("time", 1, DataType::kFloat32), "one int64 an edge");
+  refuse(Array("dst", 1, DataType::kFloat32), "the name is in use");
+  refuse(Array("time", 1, DataType::kFloat32), "one int64 per edge");
   EdgeArrayFile thrice = Array("feat", kDim, DataType::kFloat32);
   thrice.files.resize(3);
   refuse(thrice, "3 files of rows for 2 edge files");

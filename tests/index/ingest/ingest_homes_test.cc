@@ -275,21 +275,21 @@ TEST_F(HomeRefusalsTest, OfAFileSayWhere) {
   HomesNpy(DataType::kInt32, 1, {0, 1, 7, 0});
   ExpectRefused({"h.npy: row 2", "home 7 is not in [0, 2)"});
   HomesNpy(DataType::kInt32, 2, {0, 1, 0, 1});
-  ExpectRefused({"h.npy", "a row is 2 x int32"});
+  ExpectRefused({"h.npy", "but it is 2 x int32"});
   HomesNpy(DataType::kFloat32, 1, {0, 0, 0, 0});
-  ExpectRefused({"h.npy", "a row is 1 x float32"});
+  ExpectRefused({"h.npy", "but it is 1 x float32"});
 }
 
 TEST_F(HomeRefusalsTest, OfVerticesAndNames) {
   WriteInput(dir_ / "n.tsv", "0\n1\n2\n");
   options_.nodes = dir_ / "n.tsv";
   Homes("h.txt", "0\n1\n0\n");
-  ExpectRefused({"h.txt", "1 vertices are named by edges only"});
+  ExpectRefused({"h.txt", "1 vertices occur only in edges"});
   Homes("h.txt", "0\n1\n0\n1\n");
   ExpectRefused({"h.txt has 4 rows", "nodes file has 3 lines"});
   options_.nodes.reset();
   options_.arrays = {{.name = "home", .path = dir_ / "h.txt"}};
-  ExpectRefused({"two arrays are to be named 'home'", "homes of rows"});
+  ExpectRefused({"two arrays have the name 'home'", "homes of rows"});
   options_.arrays.clear();
   options_.homes_file.reset();
   ExpectRefused({"a file of homes"});
@@ -350,7 +350,7 @@ TEST_F(HomeRefusalsTest, OfAPutSayWhich) {
       AppendRows(FileSystem::Posix(), dir_ / "g.rz", "home", append, JobControl());
   ASSERT_FALSE(appended);
   EXPECT_EQ(appended.error().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(appended.error().message()), HasSubstr("are put"));
+  EXPECT_THAT(std::string(appended.error().message()), HasSubstr("put the homes"));
 }
 
 /// Builds a store of 10 vertices with an array of homes. The array has the attributes `facts`, and

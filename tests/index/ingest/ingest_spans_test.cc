@@ -104,13 +104,13 @@ TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
   refuse(options, "edges: edge 1: an id is empty");
   options.edges[0].spans = EdgeSpans{.src = {.integers = numbers}, .dst = {.integers = numbers}};
   options.columns = {"src", "dst", "weight"};
-  refuse(options, "columns src and dst only");
+  refuse(options, "only the columns src and dst");
   options.columns = {"src", "dst"};
   const std::vector<std::int64_t> twice = {5, 5};
   options.node_ids = IdSpan{.integers = twice};
   refuse(options, "set `nodes`");
   options.nodes = "ids";
-  refuse(options, "ids: node 1: the id '5' was there before");
+  refuse(options, "ids: node 1: the id '5' is repeated");
 }
 
 // Ingestion and updates accept ids up to the same length, so that a follower can put everything
@@ -134,7 +134,8 @@ TEST(IngestSpansRefusedTest, IdsHaveOneLimitInIngestionAndUpdates) {
       EXPECT_EQ(report.has_value(), id == longest);
       if (report) continue;
       EXPECT_STATUS(report, kInvalidArgument);
-      EXPECT_NE(report.error().message().find("1048577 bytes; at most 1048576"), std::string::npos)
+      EXPECT_NE(report.error().message().find("1048577 bytes, but at most 1048576"),
+                std::string::npos)
           << report.error().message().substr(0, 300);
     }
   }

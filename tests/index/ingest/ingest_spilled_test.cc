@@ -263,7 +263,7 @@ TEST_F(IngestSpilledTest, MalformedInputLeavesNothing) {
   refuse({.edges = {dir_ / "t.tsv"},
           .arrays = {{.name = "s", .path = dir_ / "s.tsv", .dim = 3}},
           .columns = {"src", "dst", "-"}},
-         "row 0, column 1 is given twice");
+         "row 0, column 1 is repeated");
 }
 
 // Cancels the ingestion at the first report of each phase. No file may be left.

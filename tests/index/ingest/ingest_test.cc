@@ -350,8 +350,8 @@ TEST_F(IngestTest, MalformedNodesAreNamedAndNothingIsCommitted) {
         {.edges = {edges}, .nodes = Write("n.tsv", text), .node_columns = std::move(columns)},
         StatusCode::kInvalidArgument, {"n.tsv:2", why});
   };
-  refuse("0\n0\n", {"id"}, "'0' was there before");
-  refuse("a\na\n", {"id"}, "'a' was there before");
+  refuse("0\n0\n", {"id"}, "'0' is repeated");
+  refuse("a\na\n", {"id"}, "'a' is repeated");
   refuse("0\ttrain\n1\ttraining\n", {"id", "split"}, "'training'");
   refuse("0\t0\n1\t3\n", {"id", "split"}, "'3'");
   refuse("0\t1\n1\t1.5\n", {"id", "label"}, "label '1.5'");
@@ -368,7 +368,7 @@ TEST_F(IngestTest, BadColumnsAreNamed) {
                   {why});
   };
   with_columns({"src", "dst", "../time"}, "../time");
-  with_columns({"src", "src", "dst"}, "'src' stands twice");
+  with_columns({"src", "src", "dst"}, "'src' is repeated");
   with_columns({"src"}, "src and dst");
   const Path nodes = Write("n.tsv", "0\n1\n");
   const auto with_nodes = [&](std::vector<std::string> columns, const std::string& why) {

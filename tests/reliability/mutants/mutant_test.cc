@@ -96,7 +96,7 @@ const std::vector<Mutant>& Mutants() {
       {"a commit has no state", Check::kHistory, "updates"},
       {"array is published where rows moved", Check::kHistory, "publishing"},
       {"shard is read off by one", Check::kHistory, "arrays"},
-      {"rows of deleted vertices are somebody's", Check::kCrash, "compaction"},
+      {"rows of deleted vertices belong to live ones", Check::kCrash, "compaction"},
       // Verify or repair does harm.
       {"shortage is damage", Check::kCare, "FaultsAreNoDamage"},
       {"damage is believed at once", Check::kCare, "DamageIsReadTwice"},
@@ -104,7 +104,7 @@ const std::vector<Mutant>& Mutants() {
       {"repair clears scratch", Check::kCare, "RepairKeepsOtherJobs"},
       {"a chunk is lost whole", Check::kCare, "OneRowCostsOneRow"},
       {"shared files are not read", Check::kCare, "RottenSharedFilesAreCopiedAgain"},
-      {"a look at the lock is a writer", Check::kCare, "VerifyLetsWritersIn"},
+      {"a test of the lock is a writer", Check::kCare, "VerifyLetsWritersIn"},
       {"links in a store are followed", Check::kCare, "LinksAreNotFollowed"},
       {"unmarked scratch is removed", Check::kCare, "UnmarkedFoldersStay"},
       {"outputs go into stores", Check::kCare, "OutputsStayOutside"},
@@ -116,13 +116,13 @@ const std::vector<Mutant>& Mutants() {
       {"a thread that does not start is done", Check::kCare, "ThreadsThatDoNotStartAreErrors"},
       // Rows go to other vertices.
       {"deleted vertices have rows once they are compacted", Check::kRows, ""},
-      {"type of a row is not looked at", Check::kRows, ""},
+      {"the type of a row is not checked", Check::kRows, ""},
       {"rows that were put are forgotten", Check::kRows, ""},
-      {"lists go on naming deleted vertices", Check::kLive, ""},
+      {"lists still name deleted vertices", Check::kLive, ""},
       // Inputs are changed by the ingestion.
       {"vertices that a file does not name have a class", Check::kInputs, ""},
       {"integers beyond their type are rounded", Check::kInputs, ""},
-      {"names that the store gives are taken", Check::kInputs, ""},
+      {"names that the store reserves can be used", Check::kInputs, ""},
       // Errors are ignored.
       {"failed write is forgotten", Check::kFault, "compaction",
        "sync /data/g.rz/generations/000002/MANIFEST"},

@@ -275,7 +275,8 @@ TEST(ShardFileTest, RulesForShards) {
   EXPECT_EQ(CheckArrayEntry(entry).code(), StatusCode::kInvalidArgument);
   entry.inner_rows = 16;
   entry.layout = ArrayLayout::kRow;
-  EXPECT_THAT(CheckArrayEntry(entry).message(), HasSubstr("only layout chunk has shards"));
+  EXPECT_THAT(CheckArrayEntry(entry).message(),
+              HasSubstr("only arrays of layout chunk can have shards"));
   entry = Sharded(CodecKind::kRaw, 100, kMaxInnerChunksOfShard, 1);
   EXPECT_OK(CheckArrayEntry(entry));
   entry.chunk_rows += 1;

@@ -77,8 +77,8 @@ TEST(ShardIndexTest, RangeBeyondTheFileIsRefused) {
 }
 
 TEST(ShardIndexTest, OnlyOneOfTheTwoMissingIsRefused) {
-  EXPECT_THAT(WhyRefused({{0, 100}, {kNone, 5}, {120, 80}}), HasSubstr("only one of them"));
-  EXPECT_THAT(WhyRefused({{0, 100}, {5, kNone}, {120, 80}}), HasSubstr("only one of them"));
+  EXPECT_THAT(WhyRefused({{0, 100}, {kNone, 5}, {120, 80}}), HasSubstr("only one of the two"));
+  EXPECT_THAT(WhyRefused({{0, 100}, {5, kNone}, {120, 80}}), HasSubstr("only one of the two"));
 }
 
 TEST(ShardIndexTest, OverlapIsRefused) {
@@ -127,7 +127,7 @@ TEST(ShardIndexTest, FileThatCannotHoldItIsRefusedUnread) {
   const auto too_many = ReadShardIndex(**file, {.inner_chunks = kMaxInnerChunks});
   ASSERT_FALSE(too_many.has_value());
   EXPECT_STATUS(too_many, kCorruption);
-  EXPECT_THAT(too_many.error().message(), HasSubstr("52 bytes cannot hold the shard index"));
+  EXPECT_THAT(too_many.error().message(), HasSubstr("52 bytes are too few for the shard index"));
 }
 
 }  // namespace

@@ -451,17 +451,17 @@ TEST(ZarrSourceTest, ShardsThatAreNotUnderstoodAreRefused) {
     EXPECT_NE(format.error().message().find(why), std::string::npos) << format.error().message();
   };
   ASSERT_OK(ParseZarrSource(ShardedMetadata(kShards)));
-  refused("[4, 2]", "[3, 2]", "not whole numbers");
+  refused("[4, 2]", "[3, 2]", "the shard is not a multiple of it");
   refused("[4, 2]", "[4, 0]", "an extent is 0");
-  refused("[4, 2]", "[4]", "not as long as the shape");
+  refused("[4, 2]", "[4]", "does not have one entry per dimension of the shape");
   refused("\"end\"", "\"middle\"", "neither start nor end");
   refused("{\"name\": \"bytes\"}, \"crc32c\"],", "{\"name\": \"sharding_indexed\"}],",
-          "shards inside of shards");
+          "shards within shards");
   refused("\"index_codecs\": [{\"name\": \"bytes\"}, \"crc32c\"]",
           "\"index_codecs\": [{\"name\": \"bytes\"}, \"gzip\"]", "'gzip' is not bytes or crc32c");
   refused("\"index_codecs\": [{\"name\": \"bytes\"}, \"crc32c\"]", "\"index_codecs\": []",
           "not a list of one to eight codecs");
-  refused("", "", "codecs behind sharding_indexed", ", \"crc32c\"");
+  refused("", "", "codecs after sharding_indexed", ", \"crc32c\"");
 }
 
 TEST(ZarrSourceTest, IndexesThatNoMemoryHoldsAreRefused) {

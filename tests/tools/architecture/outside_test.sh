@@ -25,7 +25,7 @@ before=$(state)
 # refuse VERB...: exit code 1, a message that names the place, and nothing was made.
 refuse() {
   expect_exit 1 rhizome "$@"
-  expect_says 'holds nothing but its own files'
+  expect_says 'where only its own files are allowed'
   [ "$(state)" = "$before" ] || fail "something was made: $*"
 }
 for place in s.rz/b bak/b; do

@@ -56,11 +56,11 @@ for id in a c; do
   rhizome get s.rz $id --array split --json >o.json && expect_json o.json 'j["values"] == [255]'
 done
 
-# --- Read more than once: refused, with the reason, before anything is made
+# --- Read several times: refused, with the reason, before anything is made
 expect_exit 1 rhizome ingest n.rz --edges <(cat edges.tsv)
-expect_says "is a pipe" "more than once" "into a file"
+expect_says "is a pipe" "several times" "to a file"
 expect_exit 1 rhizome ingest n.rz --edges -
-expect_says "standard input" "more than once"
+expect_says "standard input" "several times"
 expect_exit 1 rhizome ingest n.rz --edges edges.tsv --nodes <(cat nodes.tsv)
 expect_says "is a pipe"
 expect_exit 1 rhizome plan ingest --edges <(cat edges.tsv)

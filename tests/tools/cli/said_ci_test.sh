@@ -45,7 +45,7 @@ expect_json out 'j["test_accuracy"] is None and j["valid_accuracy"] is None'
 
 # --- Likely mistakes, contradictions, several seeds
 expect_exit 0 rhizome train plain.rz "${train[@]}" --no-test --json
-expect_says "no --out"
+expect_says "--out is not set"
 expect_json out 'len(j["warnings"]) == 1' 'j["metrics"] == {"train": None, "valid": None, "test": None}'
 expect_exit 1 rhizome train plain.rz "${train[@]}" --task regression
 expect_says "array label is int64" "not for the task regression" "--task"

@@ -40,7 +40,7 @@ expect_says "long.npy" "6 rows, but there are 5 edges"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array src=feat.npy
 expect_says "'src'" "taken"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array time=feat.npy
-expect_says "'time'" "one int64 an edge"
+expect_says "'time'" "one int64 per edge"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array feat=feat.npy --edge-array feat=time.npy
 expect_says "'feat'" "twice"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array feat=feat.npy --max-bad-lines 1

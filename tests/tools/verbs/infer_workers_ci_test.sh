@@ -127,7 +127,7 @@ stop_workers() {
     code=0
     wait $job || code=$?
     echo $code >"$store.code"
-    grep -q "said nothing for 30 s" "$store.err" && break
+    grep -q "did not respond for 30 s" "$store.err" && break
     rhizome array drop "$store" emb >/dev/null
   done
   for child in $children; do
@@ -141,19 +141,19 @@ stop_workers all.rz 3
 wait $one
 for store in g.rz all.rz; do [ -e $store.left ] && fail "$store: stopped workers are left: $(cat $store.left)"; done
 [ "$(cat g.rz.code)" = 0 ] || fail "one stopped worker ends the job with $(cat g.rz.code): $(cat g.rz.err)"
-grep -qE "worker [123] \(process [0-9]+\) said nothing for 30 s, .* the others take up its part" g.rz.err ||
+grep -qE "worker [123] \(process [0-9]+\) did not respond for 30 s and was killed; other workers compute its part" g.rz.err ||
   fail "a stopped worker is not named: $(cat g.rz.err)"
 same_bytes "a stopped worker"
 [ "$(cat all.rz.code)" = 2 ] || fail "stopped workers end the job with $(cat all.rz.code): $(cat all.rz.err)"
 cp all.rz.err err
-expect_says "all 3 workers have died" "worker 2 (process " "said nothing for 30 s" "--resume"
+expect_says "all 3 workers have died" "worker 2 (process " "did not respond for 30 s" "--resume"
 expect_exit 0 "$RHIZOME" infer all.rz --model-file m.safetensors --out emb --chunk-rows 256 --threads 2 --resume
 rhizome export all.rz --array emb --out got.npy >/dev/null || fail "export"
 cmp -s wanted.npy got.npy || fail "other bytes after a job whose workers were stopped"
 
 most=$(($(nproc --all) > 64 ? $(nproc --all) : 64))
 expect_exit 1 "${infer[@]}" --out emb --workers $((most + 1))
-expect_says "$((most + 1)) workers: on this machine"
+expect_says "$((most + 1)) workers are too many"
 expect_exit 1 "${infer[@]}" --out emb --workers 2 --mode samplewise
 expect_exit 1 "${infer[@]}" --out emb --workers 2 --incremental
 expect_exit 5 "${infer[@]}" --out emb --workers 2 --memory 20M

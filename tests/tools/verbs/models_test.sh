@@ -27,7 +27,7 @@ done
 # --- what is wrong is named, with what there is instead
 rhizome train demo.rz --model none 2>e.txt
 [ $? -eq 1 ] || fail "an unknown model is not an error of use"
-grep -q "no model 'none'; there are sage, gcn" e.txt || fail "the models are not named: $(cat e.txt)"
+grep -q "no model 'none'; existing models: sage, gcn" e.txt || fail "the models are not named: $(cat e.txt)"
 rhizome train demo.rz --model gcn --heads 2 2>e.txt
 [ $? -eq 1 ] || fail "an option of another model"
 grep -q "model gcn has no option heads; it has " e.txt || fail "the options are not named: $(cat e.txt)"

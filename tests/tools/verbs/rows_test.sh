@@ -34,7 +34,7 @@ for state in deleted compacted; do
   # A file of before the deletion does not fit, whether it has ids beside it or not.
   cp before.npy old.npy
   expect_exit 1 rhizome array add s.rz x=old.npy
-  expect_says "3 rows" "2 vertices" "1 that were deleted" "ids"
+  expect_says "3 rows" "2 vertices" "(1 deleted)" "ids"
   expect_exit 2 rhizome array add s.rz x=before.npy
   expect_says "before.ids.tsv:1" "'a'"
   rhizome compact s.rz >/dev/null || fail "compact"

@@ -46,7 +46,7 @@ into = {l.split("\t")[1] for l in open("rich.tsv")}
 nodes = [l.rstrip("\n").split("\t") for l in open("demo/nodes.tsv")]
 train = [n[0] for n in nodes if n[2] == "train"]
 print(f"{sum(n not in into for n in train)} of {len(train)} training vertices have no in-edge")')
-expect_says "not used" "out-edges ($without: --set direction=both walks both)"
+expect_says "not used" "out-edges ($without: use --set direction=both to follow both)"
 expect_exit 0 rhizome train rich.rz "${train[@]}" --fanout 4,4 --direction both --out both.safetensors
 grep -q 'walked edges of both directions, each with its weight' out || fail "train --direction both: $(cat out)"
 grep -q 'out-edges' err && fail "both directions are walked, and one is said to be ignored"

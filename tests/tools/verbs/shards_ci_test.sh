@@ -20,9 +20,9 @@ rhizome array list demo.rz | grep -q 'chunk, inner 16' || fail "list does not sh
 rhizome info demo.rz --json >o.json || fail "info"
 expect_json o.json '{a["name"]: a["inner_rows"] for a in j["arrays"]} == {"emb": 16, "feat": 0, "label": 0, "split": 0}'
 expect_exit 1 rhizome array add demo.rz x=demo/features.npy --inner-rows 16
-expect_says "only layout chunk has shards"
+expect_says "only arrays of layout chunk can have shards"
 expect_exit 1 rhizome array add demo.rz x=demo/features.npy --layout chunk --chunk-rows 100 --inner-rows 16
-expect_says "100 rows of a chunk are not whole inner chunks of 16"
+expect_says "100 rows of a chunk are not a multiple of the 16 rows of an inner chunk"
 expect_exit 1 rhizome array add demo.rz x=demo/features.npy --layout chunk --inner-rows many
 rhizome verify demo.rz >/dev/null || fail "verify"
 

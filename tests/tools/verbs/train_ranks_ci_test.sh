@@ -76,17 +76,17 @@ expect_says "'999' is not a number of ranks, from 1 to" "mpirun starts more"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --link none
 expect_says "--link 'none'"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --cache lru
-expect_says "over ranks --prefetch says what the pool keeps"
+expect_says "over ranks, --prefetch selects the policy of the pool"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch epoch
-expect_says "--prefetch epoch schedules" "leave out --set superbatch=VALUE"
+expect_says "--prefetch epoch schedules" "cannot be combined with --set superbatch=VALUE"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch none --remote-memory 1M
-expect_says "--set remote-memory=VALUE: with --prefetch none"
+expect_says "--set remote-memory=VALUE: --prefetch none reserves"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch static --topology direct
-expect_says "leave out --set topology=direct"
+expect_says "omit --set topology=direct"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --prefetch lru
 expect_says "--prefetch is for a training over ranks"
 expect_exit 1 rhizome train s.rz --full-graph --ranks 2
-expect_says "leave out --full-graph"
+expect_says "omit --full-graph"
 
 need_mpirun
 job() { timeout -k 5 $((100 * patience)) mpirun --oversubscribe "$@"; }

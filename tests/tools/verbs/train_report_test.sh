@@ -69,7 +69,7 @@ refused 1 --report same --curves same && expect_says "--report and --curves name
 refused 1 --report demo.rz/r.html && expect_says "demo.rz"
 refused 1 --clip-norm -1 && expect_says "--clip-norm: '-1'"
 refused 1 --lr -1 && expect_says "--lr -1"
-refused 1 --eval-fanout 3,3,3 && expect_says "--set eval-fanout=VALUE names 3 hops for 2 layers"
+refused 1 --eval-fanout 3,3,3 && expect_says "--set eval-fanout=VALUE has 3 hops for 2 layers"
 refused 1 --eval-fanout some && expect_says "--eval-fanout: 'some'"
 
 # --- Ctrl-C: what there is, in whole files; before the first epoch there is nothing
