@@ -1,6 +1,7 @@
 #include <map>
 #include <random>
 
+#include "rhizome/array_versions.h"
 #include "storage/array_change_fixture.h"
 
 namespace rhizome {

@@ -81,7 +81,8 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
   for (std::int32_t& label : labels.label) {
     label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(options.classes));
   }
-  Learner learner(model, labels, {.seed = options.seed});
+  const LearningOptions learning{.seed = options.seed};
+  Learner learner(model, labels, {.learning = learning});
   StepBenchReport report;
   report.simd = SimdPathName(CurrentSimdPath());
   const std::uint64_t peak_before = RestartPeak();
