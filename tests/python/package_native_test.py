@@ -115,7 +115,7 @@ def test_errors():
         if can_train(path / "g.rz"):
             with raises(rz.InvalidArgument, "model sage has no option heads"):
                 rz.train(path / "g.rz", heads=2)
-            with raises(rz.InvalidArgument, "'-1' is not a number above 0"):
+            with raises(rz.InvalidArgument, "'-1' is not a number that is above 0"):
                 rz.train(path / "g.rz", lr=-1)
             with raises(rz.InvalidArgument, "batch_size is for minibatches: omit it with full_graph"):
                 rz.train(path / "g.rz", full_graph=True, batch_size=5)

@@ -21,7 +21,7 @@ std::string HelpOf(const Option& row) { return SpellFlags(row.help, /*verb=*/nul
   throw CLI::ValidationError(NameOf(row), fmt::format("'{}' is {}", given, why));
 }
 
-std::string RangeOf(const Option& row) { return "not a number " + RangeText(row); }
+std::string RangeOf(const Option& row) { return "not a number that is " + RangeText(row); }
 
 /// Parses fanouts by edge type, such as "cites:10,5;default:5,all". Returns nullopt if malformed.
 std::optional<std::vector<TypedFanouts>> ParseTypedFanouts(std::string_view text) {

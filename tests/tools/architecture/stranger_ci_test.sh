@@ -165,7 +165,7 @@ if [ -e "$RHIZOME_BUILD/lib/librhizome_gnn.so" ]; then
     g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "option-$(basename "$file" .cc).o"
   done
   g++ option-*.o "${tools[@]}" engine.a -o try_option "${libraries[@]}" -lyaml -ldl
-  expect "the new option" "$(./try_option)" "--warm-restarts: '2' is not a number in [0, 1]
+  expect "the new option" "$(./try_option)" "--warm-restarts: '2' is not a number that is in [0, 1]
 0.25 {\"warm_restarts\":0.25}
 \`learning.warm_restarts\` is -1; it must be in [0, 1]"
 fi

@@ -133,7 +133,7 @@ TEST_F(OptionFlagsTest, WrongValuesAreRefusedByNameAndNothingIsSet) {
            {{"--color", "blue"}, "--color: 'blue' is not one of red|green"},
            {{"--chosen", "pink"}, "--chosen: 'pink' is not one of red|green|blue|auto"},
            {{"--layers", "none"}, "'none' is not one of all|first"},
-           {{"--count", "0"}, "--count: '0' is not a number in [1, 16]"},
+           {{"--count", "0"}, "--count: '0' is not a number that is in [1, 16]"},
            {{"--count", "17"}, "in [1, 16]"},
            {{"--count", "-1"}, "in [1, 16]"},
            {{"--count", "3x"}, "in [1, 16]"},
@@ -142,7 +142,7 @@ TEST_F(OptionFlagsTest, WrongValuesAreRefusedByNameAndNothingIsSet) {
            {{"--ahead", "4294967296"}, "nor auto"},
            {{"--bytes", "many"}, "'many' is not a size such as 512M or 4G"},
            {{"--limit", "-1"}, "is not a size"},
-           {{"--share", "0"}, "--share: '0' is not a number above 0"},
+           {{"--share", "0"}, "--share: '0' is not a number that is above 0"},
            {{"--share", "nan"}, "above 0"},
            {{"--fanout", "5,,5"}, "is not all or a list such as 10,10"},
            {{"--typed", "cites"}, "is not a list such as"}}) {
