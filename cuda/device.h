@@ -8,7 +8,7 @@
 #include "cuda/attention_args.h"
 #include "cuda/gatv2_args.h"
 #include "cuda/kernel_args.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

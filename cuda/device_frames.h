@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "cache/policy/schedule_history.h"
-#include "rhizome/mutex.h"
-#include "rhizome/policies.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -8,7 +8,7 @@
 
 #include "cuda/device.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,7 +5,7 @@
 
 #include "cuda/device.h"
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 // Entry point of librhizome_cuda.so, the module that holds the kernels and the CUDA runtime.
 // Callers that need a device load it with dlopen; the engine itself links neither.

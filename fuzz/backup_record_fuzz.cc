@@ -4,10 +4,11 @@
 
 #include "edits.h"
 #include "manifests.h"
-#include "rhizome/hash.h"
 #include "sections.h"
 #include "seeds.h"
+#include "storage/array/manifest_format.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/maintenance/backup_format.h"
 
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/hash.h"
 #include "seeds.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/catalog/catalog_log.h"
 

@@ -3,11 +3,12 @@
 #include <vector>
 
 #include "edits.h"
-#include "rhizome/hash.h"
 #include "seeds.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/catalog/catalog_seal.h"
+#include "storage/io/files.h"
 #include "testing/fake_file_system.h"
 
 namespace {

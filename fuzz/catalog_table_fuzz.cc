@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
 #include "seeds.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/catalog/catalog_log.h"
 #include "storage/catalog/catalog_table.h"
+#include "storage/io/files.h"
 
 // Opens arbitrary bytes as a RocksDB table, in seven of eight cases with a correct magic and
 // version. The parser must not read beyond the file, and its reads are limited to the size of a

@@ -2,9 +2,9 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/codec.h"
-#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/array/codec.h"
+#include "storage/base/hash.h"
 
 // Decodes an arbitrary frame as a chunk, with a correct checksum in seven of eight cases. The frame
 // must be rejected, or decoded without writing outside the output.

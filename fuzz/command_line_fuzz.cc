@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/array_versions.h"
-#include "rhizome/external_id.h"
-#include "rhizome/number.h"
+#include "index/input/number.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/sampler.h"
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 #include "seeds.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/check.h"
 #include "tools/cli/flag_values.h"
 

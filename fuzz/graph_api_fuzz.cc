@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "input.h"
 #include "reliability/harness/rocks_disk.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/verify.h"
-#include "rhizome/verify_store.h"
 #include "seeds.h"
 #include "storage/base/check.h"
+#include "storage/maintenance/verify_files.h"
 #include "testing/update_model.h"
 
 namespace {

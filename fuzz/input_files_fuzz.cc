@@ -7,9 +7,9 @@
 #include "index/ingest/edge_file.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/node_file.h"
+#include "index/ingest/row_sources.h"
 #include "index/input/npy.h"
 #include "memory_files.h"
-#include "rhizome/row_sources.h"
 #include "seeds.h"
 #include "storage/base/check.h"
 

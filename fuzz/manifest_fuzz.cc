@@ -3,11 +3,12 @@
 
 #include "edits.h"
 #include "manifests.h"
-#include "rhizome/hash.h"
 #include "rhizome/manifest.h"
 #include "sections.h"
 #include "seeds.h"
+#include "storage/array/manifest_format.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "edits.h"
-#include "rhizome/hash.h"
 #include "seeds.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/remote/message_header.h"
 

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
 #include "sections.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/bulk_ids.h"
-#include "rhizome/edge_values.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/sampler.h"
 #include "sampler_shapes.h"
 
 namespace rhizome::fuzzing {

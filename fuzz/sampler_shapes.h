@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/edge_times.h"
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/sampler.h"
 #include "rhizome/store.h"
 #include "rhizome/write_batch.h"

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "edits.h"
-#include "rhizome/hash.h"
 #include "sections.h"
 #include "seeds.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/section/section_format.h"
 

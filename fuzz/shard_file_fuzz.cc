@@ -4,10 +4,11 @@
 
 #include "edits.h"
 #include "input.h"
-#include "rhizome/codec.h"
 #include "seeds.h"
+#include "storage/array/codec.h"
 #include "storage/array/shard_file.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 
 namespace {
 

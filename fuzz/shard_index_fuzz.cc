@@ -5,10 +5,10 @@
 
 #include "edits.h"
 #include "input.h"
-#include "rhizome/hash.h"
 #include "seeds.h"
 #include "storage/array/shard_index.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 
 namespace {
 

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "memory_files.h"
 #include "reliability/harness/rocks_disk.h"
-#include "rhizome/graph_builder.h"
 #include "seeds.h"
 #include "storage/base/check.h"
 #include "tools/verbs/update_file.h"

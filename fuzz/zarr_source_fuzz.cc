@@ -7,13 +7,13 @@
 #include "gzip.h"
 #include "input.h"
 #include "memory_files.h"
-#include "rhizome/codec.h"
-#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/array/codec.h"
 #include "storage/array/shard_index.h"
 #include "storage/array/zarr_source.h"
 #include "storage/base/check.h"
 #include "storage/base/half.h"
+#include "storage/base/hash.h"
 
 namespace {
 

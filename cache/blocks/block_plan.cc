@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "cache/job/compute_threads.h"
+#include "cache/layout/pass_lists.h"
 #include "index/delta/graph_parts.h"
-#include "rhizome/pass_lists.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "cache/blocks/row_order.h"
+#include "cache/layout/pass_lists.h"
 #include "index/topology/rank_bitmap.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_lists.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
 #include "rhizome/sampler.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

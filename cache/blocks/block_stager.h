@@ -13,8 +13,8 @@
 #include "cache/blocks/chunk_feed.h"
 #include "cache/job/bounded_queue.h"
 #include "rhizome/export.h"
-#include "rhizome/io_queue.h"
 #include "storage/base/threads.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

@@ -4,7 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "storage/array/codec.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/stopwatch.h"

@@ -13,12 +13,12 @@
 #include "index/graph/delta_rows.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/export.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/mutex.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "cache/feed/labels.h"
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/labels.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/section/job_log.h"
 
 namespace rhizome {

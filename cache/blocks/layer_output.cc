@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "cache/blocks/non_finite_rows.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/stopwatch.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

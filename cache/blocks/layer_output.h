@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "cache/blocks/inference_log.h"
+#include "cache/feed/labels.h"
 #include "cache/job/bounded_queue.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/export.h"
-#include "rhizome/labels.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

@@ -10,7 +10,7 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

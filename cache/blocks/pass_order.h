@@ -8,11 +8,11 @@
 #include "cache/blocks/block_plan.h"
 #include "cache/blocks/chunk_reader.h"
 #include "cache/blocks/row_order.h"
+#include "cache/layout/pass_layout.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_layout.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
@@ -75,13 +75,13 @@ struct OrderChoice {
 /// reads so much more than the distinct rows of each block that counting is worthwhile, and if
 /// their lists fit into memory. The choice is never worse than the stored order.
 /// Source: GLISP (section III-D) orders rows by PDS; the rules here are defined in
-/// cache/api/rhizome/pass_layout.h.
+/// cache/layout/pass_layout.h.
 /// Errors: kOutOfMemory, `rule` is given and memory does not suffice to lay it out; as Sampler;
 /// kInterrupted.
 Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control);
 
-/// Returns the name of a rule ("stored", "references", ...), as in cache/api/rhizome/pass_layout.h.
+/// Returns the name of a rule ("stored", "references", ...), as in cache/layout/pass_layout.h.
 std::string RowRuleName(RowRule rule);
 
 }  // namespace internal

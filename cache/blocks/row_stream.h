@@ -6,7 +6,7 @@
 
 #include "cache/blocks/chunk_feed.h"
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

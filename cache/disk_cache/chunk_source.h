@@ -6,7 +6,7 @@
 #include <string>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

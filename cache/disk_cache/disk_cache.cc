@@ -7,13 +7,14 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/hash.h"
-#include "rhizome/io_queue.h"
-#include "rhizome/mutex.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
+#include "storage/base/mutex.h"
 #include "storage/base/stopwatch.h"
 #include "storage/base/threads.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

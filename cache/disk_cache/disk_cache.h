@@ -11,7 +11,7 @@
 #include "cache/disk_cache/chunk_source.h"
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {
@@ -35,7 +35,7 @@ struct DiskCacheStats {
 /// Static cache of one worker (GLISP, section III-D): a copy on a local disk of all rows that the
 /// worker's targets are computed from. It is filled before a layer that reads from a remote source;
 /// after that every read is local and none can miss. Rows are ordered by the worker's layout
-/// (cache/api/rhizome/pass_layout.h) instead of the source's order, so that the worker's blocks
+/// (cache/layout/pass_layout.h) instead of the source's order, so that the worker's blocks
 /// read few chunks. Each source chunk is read once. Copying a local source brings no benefit,
 /// because reading its chunks costs as much as reading the copy.
 ///

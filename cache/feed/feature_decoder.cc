@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cache/kernels/simd.h"
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/dtype.h"
 #include "rhizome/export.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

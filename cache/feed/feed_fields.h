@@ -2,9 +2,10 @@
 
 #include <utility>
 
-#include "rhizome/data_options.h"
+#include "rhizome/loader.h"
 #include "rhizome/minibatch_options.h"
-#include "rhizome/policies.h"
+#include "rhizome/neighbor_sampling.h"
+#include "rhizome/policy.h"
 #include "rhizome/resource_options.h"
 #include "storage/options/option.h"
 

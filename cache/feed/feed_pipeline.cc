@@ -10,10 +10,10 @@
 #include "cache/job/bounded_queue.h"
 #include "cache/policy/schedule_history.h"
 #include "cache/pool/rank_schedule.h"
-#include "rhizome/mutex.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

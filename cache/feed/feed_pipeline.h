@@ -14,9 +14,9 @@
 #include "rhizome/feature_cache.h"
 #include "rhizome/feed_options.h"
 #include "rhizome/job_control.h"
-#include "rhizome/minibatch.h"
+#include "rhizome/loader.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -8,6 +8,7 @@
 #include "cache/feed/lists_on_disk.h"
 #include "cache/policy/replay.h"
 #include "cache/policy/schedule_history.h"
+#include "cache/pool/prefill_piece.h"
 #include "cache/pool/rank_schedule.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/stopwatch.h"

@@ -15,9 +15,9 @@
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
 #include "rhizome/job_report.h"
-#include "rhizome/neighbor_source.h"
-#include "rhizome/policies.h"
-#include "rhizome/read_cost.h"
+#include "rhizome/policy.h"
+#include "rhizome/sampler.h"
+#include "storage/array/read_cost.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

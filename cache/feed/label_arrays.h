@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/feed/labels.h"
 #include "index/graph/delta_rows.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph.h"
-#include "rhizome/labels.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -1,4 +1,4 @@
-#include "rhizome/labels.h"
+#include "cache/feed/labels.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "storage/base/check.h"
 
 namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Labels above this are rejected as a mistake (such as vertex ids given as labels).
@@ -138,4 +139,5 @@ double AccuracyCounts::Share(Split set) const {
   return total[i] == 0 ? 0 : static_cast<double>(correct[i]) / static_cast<double>(total[i]);
 }
 
+}  // namespace internal
 }  // namespace rhizome

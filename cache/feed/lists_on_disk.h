@@ -4,14 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "cache/lists/direct_neighbors.h"
 #include "cache/lists/neighbor_cache.h"
-#include "rhizome/direct_neighbors.h"
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
 #include "rhizome/job_report.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -8,6 +8,7 @@
 #include "cache/feed/epoch_plan.h"
 #include "cache/feed/feed_pipeline.h"
 #include "cache/feed/feed_profile.h"
+#include "cache/feed/labels.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_scratch.h"
 #include "index/delta/graph_parts.h"

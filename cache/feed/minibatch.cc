@@ -1,12 +1,11 @@
-#include "rhizome/minibatch.h"
-
 #include <fmt/format.h>
 
 #include <cstring>
 
 #include "cache/kernels/simd.h"
-#include "rhizome/io_queue.h"
+#include "rhizome/loader.h"
 #include "storage/base/check.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "rhizome/graph.h"
-#include "rhizome/minibatch.h"
-#include "rhizome/neighbor_source.h"
+#include "rhizome/loader.h"
 #include "rhizome/policy.h"
 #include "rhizome/sampler.h"
 

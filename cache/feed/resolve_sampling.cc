@@ -10,7 +10,7 @@
 #include "index/graph/delta_rows.h"
 #include "index/sample/sampler_plan.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/edge_times.h"
+#include "rhizome/sampler.h"
 #include "storage/base/mutant.h"
 
 namespace rhizome {

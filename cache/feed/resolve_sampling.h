@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "cache/feed/minibatch_sampler.h"
+#include "cache/layout/pass_lists.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/neighbor_sampling.h"
-#include "rhizome/pass_lists.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -16,6 +16,7 @@
 #include "index/sample/sampler_lists.h"
 #include "index/sample/sampler_plan.h"
 #include "index/topology/adjacency.h"
+#include "rhizome/graph_lookup.h"
 
 namespace rhizome {
 inline namespace internal {

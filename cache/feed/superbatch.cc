@@ -9,7 +9,8 @@
 #include <optional>
 
 #include "cache/feed/packed_numbers.h"
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

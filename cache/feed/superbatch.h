@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/minibatch.h"
-#include "rhizome/result.h"
+#include "rhizome/loader.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cache/feed/labels.h"
 #include "rhizome/export.h"
-#include "rhizome/labels.h"
 #include "rhizome/manifest.h"
 #include "rhizome/task_metrics.h"
 

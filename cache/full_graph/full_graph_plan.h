@@ -10,7 +10,7 @@
 
 #include "cache/full_graph/pass_sequence.h"
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

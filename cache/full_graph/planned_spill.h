@@ -8,7 +8,7 @@
 #include "cache/full_graph/pass_sequence.h"
 #include "cache/full_graph/spill_policy.h"
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -11,7 +11,7 @@
 #include "cache/full_graph/spill_count.h"
 #include "cache/full_graph/spill_policy.h"
 #include "cache/full_graph/tensor_plan.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

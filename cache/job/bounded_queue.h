@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

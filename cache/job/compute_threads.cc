@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "index/base/parallel.h"
-#include "rhizome/mutex.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

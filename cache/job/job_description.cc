@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "storage/section/untrusted_json.h"
+#include "storage/store/diverged_states.h"
 
 namespace rhizome {
 namespace {

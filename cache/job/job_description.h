@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "rhizome/export.h"
-#include "rhizome/result.h"
-#include "rhizome/store_point.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

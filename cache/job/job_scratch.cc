@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 
 namespace rhizome {

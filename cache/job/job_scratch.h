@@ -5,7 +5,7 @@
 
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 
 namespace rhizome {

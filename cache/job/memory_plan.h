@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "storage/io/files.h"
 #include "storage/section/untrusted_json.h"
 
 namespace rhizome {

@@ -9,8 +9,9 @@
 
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rhizome/file_system.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

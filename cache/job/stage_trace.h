@@ -8,8 +8,8 @@
 
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "rhizome/policies.h"
+#include "cache/policy/basic_policies.h"
+#include "rhizome/policy.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/pass_layout.h"
-#include "rhizome/pass_lists.h"
+#include "cache/layout/pass_layout.h"
+#include "cache/layout/pass_lists.h"
 #include "rhizome/policy.h"
 
 namespace rhizome {

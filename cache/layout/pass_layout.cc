@@ -1,4 +1,4 @@
-#include "rhizome/pass_layout.h"
+#include "cache/layout/pass_layout.h"
 
 #include <algorithm>
 #include <limits>

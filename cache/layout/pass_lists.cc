@@ -1,4 +1,4 @@
-#include "rhizome/pass_lists.h"
+#include "cache/layout/pass_lists.h"
 
 #include <fmt/format.h>
 

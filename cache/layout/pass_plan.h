@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "cache/layout/pass_cost.h"
+#include "cache/layout/pass_lists.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_lists.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/direct_neighbors.h"
+#include "cache/lists/direct_neighbors.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include "cache/lists/neighbor_cache.h"
 #include "index/delta/graph_parts.h"
 #include "index/topology/adjacency.h"
-#include "rhizome/process.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/little_endian.h"
+#include "storage/base/process.h"
 #include "storage/section/block_file.h"
 
 namespace rhizome {

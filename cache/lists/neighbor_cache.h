@@ -9,9 +9,9 @@
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/graph.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "rhizome/policy.h"
-#include "rhizome/read_cost.h"
+#include "storage/array/read_cost.h"
 
 namespace rhizome {
 inline namespace internal {

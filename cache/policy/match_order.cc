@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cache/policy/basic_policies.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

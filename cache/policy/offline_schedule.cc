@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/pool_keys.h"
 
 namespace rhizome {

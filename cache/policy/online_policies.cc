@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/frame_table.h"
 #include "rhizome/policy.h"
 #include "storage/base/check.h"

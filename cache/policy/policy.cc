@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/policy/basic_policies.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 

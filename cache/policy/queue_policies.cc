@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/frame_table.h"
 #include "rhizome/policy.h"
 #include "storage/base/check.h"

@@ -7,9 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/schedule_history.h"
 #include "cache/policy/sweep.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -3,9 +3,8 @@
 #include <cstdint>
 
 #include "rhizome/feed_options.h"
-#include "rhizome/policies.h"
 #include "rhizome/policy.h"
-#include "rhizome/read_cost.h"
+#include "storage/array/read_cost.h"
 
 namespace rhizome {
 inline namespace internal {

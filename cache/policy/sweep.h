@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/policy.h"
-#include "rhizome/read_cost.h"
+#include "storage/array/read_cost.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

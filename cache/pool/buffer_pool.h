@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cache/pool/slot_table.h"
-#include "rhizome/hold_limits.h"
-#include "rhizome/io_queue.h"
+#include "rhizome/feature_cache.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

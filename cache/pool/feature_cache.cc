@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "cache/pool/buffer_pool.h"
+#include "cache/pool/prefill_piece.h"
+#include "cache/pool/row_fetcher.h"
 #include "index/graph/delta_rows.h"
-#include "rhizome/array_versions.h"
 #include "storage/array/array_files.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/read_cost.h"
 #include "storage/array/row_sums.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/stopwatch.h"

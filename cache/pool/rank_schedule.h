@@ -8,7 +8,7 @@
 #include "cache/policy/sweep.h"
 #include "cache/pool/row_ranks.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/hold_limits.h"
-#include "rhizome/process.h"
-#include "rhizome/result.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/status.h"
+#include "storage/base/process.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -9,7 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 #include "storage/section/untrusted_json.h"
 
 namespace rhizome {

@@ -10,7 +10,8 @@
 #include "cache/ranges/range_features.h"
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

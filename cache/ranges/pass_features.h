@@ -5,7 +5,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

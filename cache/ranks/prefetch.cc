@@ -1,10 +1,9 @@
-#include "rhizome/prefetch.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "rhizome/minibatch_options.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/rank_plan.h"
+#include "cache/ranks/rank_plan.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "cache/feed/feed_profile.h"
+#include "cache/feed/labels.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/feed/task_labels.h"
 #include "cache/policy/schedule_history.h"
+#include "cache/pool/prefill_piece.h"
 #include "cache/pool/rank_schedule.h"
 #include "cache/ranks/home_epochs.h"
 #include "cache/ranks/rank_clock.h"
@@ -21,7 +23,7 @@
 #include "cache/ranks/row_homes.h"
 #include "cache/ranks/row_messages.h"
 #include "rhizome/feature_cache.h"
-#include "rhizome/labels.h"
+#include "rhizome/transport.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/stopwatch.h"
 

@@ -11,7 +11,7 @@
 #include "cache/pool/row_ranks.h"
 #include "rhizome/feed_options.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "cache/feed/feed_pipeline.h"
+#include "cache/ranks/rank_plan.h"
 #include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/remote_rows.h"
 #include "cache/ranks/row_homes.h"
 #include "cache/ranks/row_service.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/mutex.h"
-#include "rhizome/rank_plan.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

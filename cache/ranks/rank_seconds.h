@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "cache/ranks/rank_plan.h"
 #include "cache/ranks/rank_pool.h"
-#include "rhizome/rank_plan.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/key_index.h"
 #include "cache/policy/sweep.h"
 #include "cache/ranks/row_halo.h"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "cache/layout/pass_lists.h"
 #include "cache/pool/remote_cache_policy.h"
 #include "cache/pool/row_ranks.h"
 #include "cache/ranks/home_epochs.h"
@@ -11,10 +12,9 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_lists.h"
-#include "rhizome/prefetch.h"
-#include "rhizome/result.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/sampler.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/schedule_history.h"
 #include "cache/policy/sweep.h"

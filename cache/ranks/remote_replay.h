@@ -8,7 +8,7 @@
 #include "cache/ranks/remote_traces.h"
 #include "cache/ranks/scored_buffer.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

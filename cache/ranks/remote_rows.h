@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "cache/pool/row_fetcher.h"
 #include "cache/pool/row_ranks.h"
 #include "rhizome/export.h"
 #include "rhizome/manifest.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
-#include "rhizome/row_fetcher.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

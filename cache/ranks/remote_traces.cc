@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "cache/feed/labels.h"
 #include "cache/feed/minibatch_sampler.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/feed/task_labels.h"
 #include "cache/ranks/home_epochs.h"
-#include "rhizome/labels.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -8,7 +8,7 @@
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

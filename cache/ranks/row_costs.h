@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "cache/pool/row_ranks.h"
-#include "rhizome/rank_plan.h"
-#include "rhizome/read_cost.h"
+#include "cache/ranks/rank_plan.h"
+#include "storage/array/read_cost.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "cache/layout/pass_lists.h"
 #include "cache/pool/row_ranks.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_lists.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

@@ -11,8 +11,8 @@
 #include "cache/feed/label_arrays.h"
 #include "cache/pool/row_ranks.h"
 #include "index/graph/delta_rows.h"
+#include "index/homes/home_array.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/home_array.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -8,7 +8,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

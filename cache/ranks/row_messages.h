@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "rhizome/rank_plan.h"
+#include "cache/ranks/rank_plan.h"
 
 namespace rhizome {
 inline namespace internal {

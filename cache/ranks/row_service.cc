@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "cache/ranks/row_messages.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/little_endian.h"
 

@@ -10,10 +10,10 @@
 #include "cache/pool/row_ranks.h"
 #include "rhizome/export.h"
 #include "rhizome/manifest.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
+#include "storage/array/row_reader.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,10 +6,10 @@
 
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
+#include "storage/io/io_queue.h"
 
 namespace RHIZOME_API rhizome {
 

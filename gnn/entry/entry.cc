@@ -11,7 +11,7 @@
 #include "gnn/options/training_options.h"
 #include "gnn/ranks/train_ranks.h"
 #include "gnn/train/train.h"
-#include "rhizome/build_id.h"
+#include "storage/store/build_id.h"
 #include "storage/store/this_build.h"
 
 namespace rhizome {

@@ -9,7 +9,7 @@
 #include "gnn/passes/scratch_array.h"
 #include "gnn/passes/tile_sums.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

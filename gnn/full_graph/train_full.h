@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/train_options.h"
 
 namespace rhizome {

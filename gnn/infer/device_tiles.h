@@ -9,7 +9,7 @@
 #include "gnn/ops/compute_device.h"
 #include "gnn/ops/torch.h"
 #include "rhizome/infer_options.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

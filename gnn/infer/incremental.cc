@@ -13,7 +13,7 @@
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome {
 inline namespace internal {

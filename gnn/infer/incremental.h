@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "cache/blocks/layer_output.h"
+#include "cache/feed/labels.h"
 #include "gnn/models/model.h"
 #include "index/graph/delta_rows.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/labels.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

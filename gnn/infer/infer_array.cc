@@ -16,7 +16,7 @@
 #include "gnn/ops/torch_threads.h"
 #include "index/arrays/publish_array.h"
 #include "rhizome/array_change.h"
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 #include "storage/io/outside.h"
 #include "storage/remote/job_parts.h"
 #include "storage/store/caller_path.h"

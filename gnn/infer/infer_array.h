@@ -3,7 +3,7 @@
 #include "gnn/ops/compute_device.h"
 #include "rhizome/infer_options.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

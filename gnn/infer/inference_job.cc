@@ -15,9 +15,9 @@
 #include "gnn/infer/samplewise_run.h"
 #include "index/delta/stale_vertices.h"
 #include "rhizome/array_change.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -9,6 +9,7 @@
 #include "cache/blocks/block_stager.h"
 #include "cache/blocks/layer_output.h"
 #include "cache/blocks/pass_order.h"
+#include "cache/feed/labels.h"
 #include "cache/feed/vertex_score_sink.h"
 #include "gnn/infer/device_tiles.h"
 #include "gnn/models/model.h"
@@ -16,7 +17,6 @@
 #include "gnn/ops/torch.h"
 #include "rhizome/graph.h"
 #include "rhizome/infer_options.h"
-#include "rhizome/labels.h"
 
 namespace rhizome {
 inline namespace internal {

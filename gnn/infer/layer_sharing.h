@@ -7,7 +7,7 @@
 #include "cache/blocks/inference_log.h"
 #include "cache/feed/score_table.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

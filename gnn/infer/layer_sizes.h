@@ -4,10 +4,10 @@
 
 #include "cache/blocks/block_plan.h"
 #include "cache/blocks/chunk_reader.h"
+#include "cache/layout/pass_lists.h"
 #include "gnn/infer/layerwise_options.h"
 #include "gnn/models/model.h"
 #include "rhizome/graph.h"
-#include "rhizome/pass_lists.h"
 
 namespace rhizome {
 inline namespace internal {

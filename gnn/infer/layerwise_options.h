@@ -9,7 +9,7 @@
 #include "cache/feed/minibatch_sampler.h"
 #include "rhizome/infer_options.h"
 #include "rhizome/manifest.h"
-#include "rhizome/neighbor_source.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace internal {

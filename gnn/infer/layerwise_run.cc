@@ -13,10 +13,10 @@
 #include "gnn/infer/inference_workers.h"
 #include "gnn/infer/layer_pass.h"
 #include "gnn/infer/layer_plan.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/hash.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,15 +5,15 @@
 
 #include "cache/blocks/inference_log.h"
 #include "cache/blocks/layer_output.h"
+#include "cache/feed/labels.h"
 #include "cache/feed/vertex_score_sink.h"
+#include "cache/layout/pass_layout.h"
 #include "gnn/infer/layer_sharing.h"
 #include "gnn/infer/layerwise_options.h"
 #include "gnn/models/model.h"
 #include "rhizome/graph.h"
 #include "rhizome/infer_options.h"
 #include "rhizome/job_control.h"
-#include "rhizome/labels.h"
-#include "rhizome/pass_layout.h"
 
 namespace rhizome {
 inline namespace internal {

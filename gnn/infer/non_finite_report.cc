@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cache/blocks/non_finite_rows.h"
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome {
 inline namespace internal {

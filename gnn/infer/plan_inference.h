@@ -2,7 +2,7 @@
 
 #include "rhizome/infer_options.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

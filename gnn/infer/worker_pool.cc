@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "cache/job/process_memory.h"
+#include "rhizome/task_metrics.h"
 
 namespace rhizome {
 inline namespace internal {

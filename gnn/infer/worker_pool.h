@@ -17,7 +17,7 @@
 
 #include "rhizome/job_control.h"
 #include "rhizome/job_report.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

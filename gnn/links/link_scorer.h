@@ -9,7 +9,7 @@
 #include "gnn/ops/dense.h"
 #include "gnn/ops/torch.h"
 #include "rhizome/link_scores.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -14,9 +14,10 @@
 #include "index/base/parallel.h"
 #include "index/delta/graph_parts.h"
 #include "index/graph/delta_rows.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/row_reader.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/row_reader.h"
 #include "storage/base/stopwatch.h"
 
 namespace rhizome {

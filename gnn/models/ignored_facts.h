@@ -8,7 +8,7 @@
 
 #include "rhizome/graph.h"
 #include "rhizome/neighbor_sampling.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

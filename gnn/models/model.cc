@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gnn/models/registry.h"
-#include "rhizome/minibatch.h"
+#include "rhizome/loader.h"
 
 // Build creates the layers one after the other: it derives a layer's widths from the previous
 // layer, creates the convolution, and adds an input layer before the first one if the kind of layer

@@ -9,7 +9,7 @@
 #include "gnn/models/layer.h"
 #include "gnn/models/model_shape.h"
 #include "gnn/ops/torch.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 struct Minibatch;

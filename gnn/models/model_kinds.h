@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "rhizome/model_spec.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

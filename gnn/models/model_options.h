@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rhizome/model_spec.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

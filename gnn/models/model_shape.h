@@ -6,7 +6,7 @@
 
 #include "gnn/models/model_options.h"
 #include "rhizome/model_spec.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

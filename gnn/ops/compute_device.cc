@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cuda/module_entry.h"
-#include "rhizome/build_id.h"
+#include "storage/store/build_id.h"
 
 namespace rhizome {
 inline namespace internal {

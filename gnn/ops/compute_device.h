@@ -5,7 +5,7 @@
 
 #include "cuda/device.h"
 #include "gnn/ops/torch.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,7 +6,7 @@
 
 #include "gnn/ops/device_failure.h"
 #include "gnn/ops/torch.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "gnn/options/train_fields.h"
-#include "rhizome/sampler_options.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace internal {

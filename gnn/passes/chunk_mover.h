@@ -11,7 +11,7 @@
 #include "cache/full_graph/spill_policy.h"
 #include "cache/job/bounded_queue.h"
 #include "gnn/passes/scratch_array.h"
-#include "rhizome/mutex.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "rhizome/file_system.h"
-#include "rhizome/mutex.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "cache/blocks/chunk_reader.h"
+#include "cache/layout/pass_lists.h"
 #include "gnn/ops/torch.h"
 #include "gnn/passes/aggregator.h"
 #include "gnn/passes/chunk_mover.h"
 #include "gnn/passes/scratch_array.h"
 #include "gnn/passes/tile_sums.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_lists.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "storage/io/files.h"
+
 // ScratchSpace pools buffers by size (Buffers). Take returns an unused buffer or reserves a new
 // one, and the buffer goes back to the pool with its last reference (Held). ScratchArray::Store
 // pads and hashes a chunk and writes its file; Load reads the file and checks its size and hash.

@@ -11,11 +11,11 @@
 
 #include "gnn/passes/file_remover.h"
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
-#include "rhizome/io_queue.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/hash.h"
+#include "storage/base/mutex.h"
 #include "storage/base/stopwatch.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cache/ranks/row_homes.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
 
 namespace rhizome {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "gnn/train/train.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
 
 namespace rhizome {

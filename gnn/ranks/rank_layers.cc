@@ -7,9 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/hash.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "cache/feed/feed_pipeline.h"
+#include "cache/feed/labels.h"
 #include "cache/job/stage_trace.h"
 #include "cache/ranks/home_epochs.h"
 #include "gnn/ranks/home_tree.h"
 #include "gnn/train/training_steps.h"
 #include "rhizome/job_control.h"
-#include "rhizome/labels.h"
 
 namespace rhizome {
 inline namespace internal {

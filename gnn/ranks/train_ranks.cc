@@ -23,9 +23,9 @@
 #include "gnn/ranks/rank_steps.h"
 #include "gnn/train/train.h"
 #include "gnn/train/train_feed.h"
-#include "rhizome/build_id.h"
 #include "storage/base/check.h"
 #include "storage/remote/rank_calls.h"
+#include "storage/store/build_id.h"
 
 namespace rhizome {
 inline namespace internal {

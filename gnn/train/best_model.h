@@ -6,7 +6,7 @@
 
 #include "gnn/models/model.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/task_metrics.h"
 
 namespace rhizome {

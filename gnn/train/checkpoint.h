@@ -7,7 +7,7 @@
 
 #include "gnn/train/learner.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/train_options.h"
 
 namespace rhizome {

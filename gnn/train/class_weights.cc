@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "index/input/input_stream.h"
+#include "index/input/number.h"
 #include "index/input/table_reader.h"
-#include "rhizome/number.h"
 #include "storage/base/escaped_text.h"
 #include "storage/base/mutant.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cache/feed/task_labels.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -12,9 +12,9 @@
 #include "gnn/ops/device_uploads.h"
 #include "gnn/ops/torch.h"
 #include "gnn/train/learner.h"
-#include "rhizome/dtype.h"
-#include "rhizome/minibatch.h"
+#include "rhizome/loader.h"
 #include "rhizome/train_options.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace internal {

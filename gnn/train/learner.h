@@ -9,8 +9,8 @@
 #include "gnn/ops/torch.h"
 #include "gnn/train/optimizer.h"
 #include "gnn/train/task_loss.h"
-#include "rhizome/minibatch.h"
-#include "rhizome/result.h"
+#include "rhizome/loader.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "cache/feed/feed_pipeline.h"
+#include "cache/feed/labels.h"
 #include "gnn/train/device_feed.h"
 #include "gnn/train/training_steps.h"
-#include "rhizome/labels.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -8,8 +8,8 @@
 
 #include "gnn/models/model.h"
 #include "gnn/ops/torch.h"
-#include "rhizome/learning_options.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "rhizome/train_options.h"
 
 namespace torch::optim {
 class Optimizer;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/learning_options.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 inline namespace internal {

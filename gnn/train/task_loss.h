@@ -5,7 +5,7 @@
 
 #include "cache/feed/task_labels.h"
 #include "gnn/ops/torch.h"
-#include "rhizome/minibatch.h"
+#include "rhizome/loader.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -23,7 +23,7 @@
 #include "gnn/train/train_feed.h"
 #include "gnn/train/train_job.h"
 #include "gnn/train/training_run.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "rhizome/transport.h"
 #include "storage/io/posix_place.h"
 

@@ -7,7 +7,7 @@
 #include "gnn/train/train_job.h"
 #include "gnn/train/training_run.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/train_options.h"
 
 namespace rhizome {

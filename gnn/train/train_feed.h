@@ -9,7 +9,7 @@
 #include "gnn/train/device_feed.h"
 #include "gnn/train/train.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

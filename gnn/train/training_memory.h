@@ -4,7 +4,7 @@
 
 #include "gnn/models/model.h"
 #include "gnn/train/device_feed.h"
-#include "rhizome/minibatch.h"
+#include "rhizome/loader.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -9,7 +9,7 @@
 #include "cache/feed/vertex_score_sink.h"
 #include "gnn/train/learner.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/train_options.h"
 
 namespace rhizome {

@@ -10,9 +10,12 @@
 #include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
 #include "index/generation/graph_input.h"
-#include "rhizome/array_versions.h"
+#include "index/ingest/row_sources.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/file_copy.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

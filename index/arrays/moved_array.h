@@ -12,6 +12,7 @@
 #include "index/generation/placed_rows.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/chunk_array.h"
+#include "storage/array/chunk_writer.h"
 
 namespace rhizome {
 inline namespace internal {

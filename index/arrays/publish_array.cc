@@ -7,7 +7,7 @@
 #include "index/arrays/moved_array.h"
 #include "index/delta/delta.h"
 #include "index/delta/stale_vertices.h"
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/mutant.h"
 #include "storage/store/store_files.h"
 

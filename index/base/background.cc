@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/base/library_threads.h"
 #include "storage/base/threads.h"
 

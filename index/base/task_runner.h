@@ -7,8 +7,8 @@
 
 #include "rhizome/export.h"
 #include "rhizome/job_control.h"
-#include "rhizome/mutex.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

@@ -2,17 +2,18 @@
 // the generation: order, external ids, coordinates, or a partition. RepairGraph passes it to
 // RepairStore.
 
-#include "rhizome/repair_graph.h"
-
 #include <utility>
 
 #include "index/check/derive_columns.h"
 #include "index/check/derive_partition.h"
 #include "index/delta/graph_parse.h"
 #include "index/generation/row_coordinates.h"
-#include "rhizome/damage.h"
-#include "rhizome/hash.h"
+#include "rhizome/maintenance.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
+#include "storage/maintenance/repair_store.h"
 #include "storage/section/section_salvage.h"
 
 // From intact data, GraphDeriver derives: one direction of the order from the other, entry by

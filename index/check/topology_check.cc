@@ -15,7 +15,7 @@
 #include "index/check/verify_topology.h"
 #include "index/delta/graph_parse.h"
 #include "index/generation/row_coordinates.h"
-#include "rhizome/damage.h"
+#include "storage/base/damage.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

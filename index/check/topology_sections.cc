@@ -6,7 +6,7 @@
 #include "index/topology/adjacency.h"
 #include "index/topology/adjacency_format.h"
 #include "index/topology/section_struct.h"
-#include "rhizome/topology_codec.h"
+#include "index/topology/topology_codec.h"
 #include "storage/io/stored_file.h"
 #include "storage/section/block_file.h"
 #include "storage/section/section_file.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 
 namespace RHIZOME_API rhizome {

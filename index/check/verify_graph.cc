@@ -13,13 +13,15 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
-#include "rhizome/array_versions.h"
+#include "index/generation/graph_builder.h"
+#include "index/homes/home_array.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/damage.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
-#include "rhizome/home_array.h"
+#include "rhizome/maintenance.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

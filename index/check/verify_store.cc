@@ -2,8 +2,6 @@
 // while the arrays are still being read. It uses the bytes of topology, order and ids that were
 // read for their hashes.
 
-#include "rhizome/verify_store.h"
-
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -11,12 +9,15 @@
 
 #include "index/check/topology_check.h"
 #include "index/check/verify_graph.h"
+#include "index/homes/home_array.h"
 #include "rhizome/graph.h"
-#include "rhizome/home_array.h"
-#include "rhizome/mutex.h"
+#include "rhizome/maintenance.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
+#include "storage/maintenance/verify_files.h"
 
 namespace rhizome {
 namespace {

@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "index/base/parallel.h"
+#include "index/generation/graph_builder.h"
 #include "index/generation/spilled_graph.h"
 #include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/streaming_partitioner.h"
-#include "rhizome/graph_builder.h"
 #include "storage/array/chunk_lengths.h"
 #include "storage/base/check.h"
 

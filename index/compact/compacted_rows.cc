@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

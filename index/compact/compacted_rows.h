@@ -10,7 +10,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/generation/placed_rows.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "storage/io/io_pacer.h"
 

@@ -10,7 +10,7 @@
 #include "index/delta/graph_parts.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "storage/io/io_pacer.h"
 

@@ -12,13 +12,14 @@
 #include <cstring>
 #include <utility>
 
+#include "index/homes/home_array.h"
+#include "index/input/number.h"
 #include "index/topology/id_limit.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/home_array.h"
-#include "rhizome/number.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/mutant.h"
 #include "storage/base/utf8.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -9,7 +9,7 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/write_batch.h"
 #include "storage/catalog/catalog.h"
 

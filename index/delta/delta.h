@@ -10,7 +10,7 @@
 
 #include "index/delta/delta_record.h"
 #include "index/delta/delta_run.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 
 namespace rhizome {

@@ -7,7 +7,7 @@
 
 #include "index/delta/delta_run.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

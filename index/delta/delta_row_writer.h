@@ -5,7 +5,7 @@
 #include <span>
 
 #include "index/delta/delta.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 
 namespace rhizome {

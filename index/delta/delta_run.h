@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/external_id.h"
-#include "rhizome/store_id.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

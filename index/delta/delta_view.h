@@ -11,7 +11,7 @@
 #include "index/delta/replica_table.h"
 #include "index/topology/rank_bitmap.h"
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -12,12 +12,12 @@
 
 #include "index/base/parallel.h"
 #include "index/delta/graph_parse.h"
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency_format.h"
 #include "index/topology/block_cache.h"
 #include "index/topology/file_rows.h"
 #include "index/topology/section_struct.h"
 #include "index/topology/vertex_ids_format.h"
-#include "rhizome/graph_builder.h"
 #include "storage/array/array_rules.h"
 #include "storage/section/section_file.h"
 #include "storage/section/section_format.h"

@@ -15,6 +15,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/store.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "rhizome/array_versions.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/mutant.h"
 
 namespace rhizome {

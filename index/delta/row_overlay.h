@@ -6,9 +6,9 @@
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
+#include "storage/array/row_reader.h"
 
 namespace rhizome {
 inline namespace internal {

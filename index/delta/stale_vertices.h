@@ -5,13 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "index/base/staleness.h"
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/export.h"
-#include "rhizome/graph_builder.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
-#include "rhizome/staleness.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

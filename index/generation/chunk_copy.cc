@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "rhizome/array_versions.h"
-#include "rhizome/mutex.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

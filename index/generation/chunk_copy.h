@@ -4,9 +4,10 @@
 #include <functional>
 #include <span>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/graph_builder.h"
 #include "rhizome/job_control.h"
+#include "storage/array/chunk_writer.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "index/base/edge_list.h"
 #include "index/generation/spill.h"
-#include "rhizome/edge_list.h"
-#include "rhizome/partition_input.h"
+#include "index/partition/partition_input.h"
 
 namespace rhizome {
 inline namespace internal {

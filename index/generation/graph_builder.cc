@@ -1,4 +1,4 @@
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 
 #include <fmt/format.h>
 
@@ -19,12 +19,12 @@
 #include "index/topology/edge_order.h"
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/mutex.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/coordinates.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 #include "storage/io/paced_file_system.h"
 #include "storage/store/generation_writer.h"

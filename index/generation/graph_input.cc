@@ -13,9 +13,12 @@
 #include <string_view>
 #include <utility>
 
+#include "index/homes/home_array.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/file_system.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

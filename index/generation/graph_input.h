@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 
 namespace rhizome {
 inline namespace internal {

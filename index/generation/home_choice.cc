@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "index/homes/home_partitioner.h"
+
 namespace rhizome {
 inline namespace internal {
 

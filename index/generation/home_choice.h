@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/home_array.h"
+#include "index/homes/home_array.h"
+#include "index/partition/partition_input.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
-#include "rhizome/partition_input.h"
-#include "rhizome/partition_options.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "index/generation/reorder.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/reorder.h"
 
 namespace rhizome {
 inline namespace internal {

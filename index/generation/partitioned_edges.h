@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
+#include "index/partition/partitioner.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/graph_builder.h"
-#include "rhizome/partitioner.h"
 
 namespace rhizome {
 inline namespace internal {

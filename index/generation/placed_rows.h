@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/result.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
+#include "storage/array/row_reader.h"
 
 namespace rhizome {
 inline namespace internal {

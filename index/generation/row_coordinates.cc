@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {

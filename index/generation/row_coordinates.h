@@ -9,10 +9,10 @@
 
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/external_id.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/array/coordinates.h"
 
 namespace rhizome {

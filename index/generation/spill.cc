@@ -11,9 +11,10 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/hash.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
 #include "storage/base/quietly.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 
 namespace rhizome {

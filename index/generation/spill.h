@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/mutex.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

@@ -1,14 +1,13 @@
-#include "rhizome/array_scan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "rhizome/array_facts.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
+#include "rhizome/graph_scan.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -1,5 +1,3 @@
-#include "rhizome/bulk_ids.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
+#include "rhizome/graph_lookup.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -12,6 +12,7 @@
 
 #include "index/graph/hot_blocks.h"
 #include "storage/array/array_files.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/row_sums.h"
 
 namespace rhizome {

@@ -11,9 +11,9 @@
 #include "index/topology/block_cache.h"
 #include "index/topology/file_rows.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

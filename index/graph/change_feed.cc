@@ -14,6 +14,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
 #include "storage/base/exceptions.h"
+#include "storage/store/diverged_states.h"
 
 namespace rhizome {
 namespace {

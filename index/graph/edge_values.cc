@@ -2,8 +2,6 @@
 // generation are copied from memory; values of attributes in files are collected by partition and
 // then read in one batch for each partition.
 
-#include "rhizome/edge_values.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +12,10 @@
 
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/file_rows.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/graph_builder.h"
+#include "rhizome/graph_lookup.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

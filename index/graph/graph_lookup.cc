@@ -22,10 +22,11 @@
 #include "index/topology/block_cache.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/mutex.h"
 #include "storage/array/array_files.h"
 #include "storage/array/row_sums.h"
+#include "storage/base/call_metrics.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
 #include "storage/section/section_format.h"
 
 namespace rhizome {

@@ -5,7 +5,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 
 namespace rhizome {

@@ -12,6 +12,7 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
+#include "index/graph/edges_by_id.h"
 #include "index/topology/adjacency.h"
 #include "rhizome/graph_lookup.h"
 #include "storage/base/exceptions.h"

@@ -24,6 +24,7 @@
 #include "storage/array/array_rules.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/logger.h"
 #include "storage/base/stopwatch.h"
 #include "storage/section/section_format.h"
 

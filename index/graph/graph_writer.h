@@ -8,10 +8,10 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "rhizome/write_batch.h"
+#include "storage/base/mutex.h"
 #include "storage/catalog/catalog.h"
 #include "storage/io/io_pacer.h"
 

@@ -1,5 +1,3 @@
-#include "rhizome/nearest.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,9 @@
 #include <utility>
 
 #include "index/input/convert.h"
-#include "rhizome/array_scan.h"
-#include "rhizome/array_versions.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/graph_scan.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/home_array.h"
+#include "index/homes/home_array.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "index/homes/home_partitioner.h"
 #include "index/partition/partition_balance.h"
-#include "rhizome/array_facts.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/types.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/partition_input.h"
-#include "rhizome/result.h"
+#include "index/partition/partition_input.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

@@ -2,7 +2,7 @@
 // small; DivideSmallGraph divides the coarsest graph; Uncoarsen projects the homes back, refining
 // them on each level. Further V-cycles repeat this with clusters inside the homes found so far.
 
-#include "rhizome/home_partitioner.h"
+#include "index/homes/home_partitioner.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "index/topology/id_limit.h"
-#include "rhizome/external_id.h"
-#include "rhizome/ingest_options.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/ingest.h"
 #include "rhizome/status.h"
 
 namespace rhizome {

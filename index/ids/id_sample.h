@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "rhizome/external_id.h"
+#include "rhizome/graph_types.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "index/partition/dense_marks.h"
-#include "rhizome/external_id.h"
+#include "rhizome/graph_types.h"
 
 namespace rhizome {
 inline namespace internal {

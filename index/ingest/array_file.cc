@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "index/ingest/array_triplets.h"
+#include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/external_id.h"
-#include "rhizome/number.h"
-#include "rhizome/row_sources.h"
+#include "index/input/number.h"
+#include "rhizome/graph_types.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome {
 inline namespace internal {

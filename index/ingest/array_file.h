@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "index/ingest/ingest_context.h"
-#include "rhizome/graph_builder.h"
 
 namespace rhizome {
 inline namespace internal {

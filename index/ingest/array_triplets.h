@@ -5,7 +5,7 @@
 #include <string>
 
 #include "index/ingest/ingest_context.h"
-#include "rhizome/row_source.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

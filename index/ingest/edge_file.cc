@@ -14,8 +14,9 @@
 #include "index/ingest/ingest_memory.h"
 #include "index/input/convert.h"
 #include "index/input/npy.h"
-#include "rhizome/external_id.h"
-#include "rhizome/number.h"
+#include "index/input/number.h"
+#include "rhizome/graph_types.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

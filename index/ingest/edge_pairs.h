@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "index/partition/partition_input.h"
 #include "rhizome/export.h"
-#include "rhizome/ingest_options.h"
-#include "rhizome/partition_input.h"
+#include "rhizome/ingest.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
-#include "rhizome/row_sources.h"
 
 namespace rhizome {
 inline namespace internal {

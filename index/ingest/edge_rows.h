@@ -4,9 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/edge_list.h"
-#include "rhizome/ingest_options.h"
-#include "rhizome/row_source.h"
+#include "index/base/edge_list.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -6,10 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "index/homes/home_array.h"
+#include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
+#include "index/input/number.h"
 #include "index/input/table_reader.h"
-#include "rhizome/number.h"
-#include "rhizome/row_sources.h"
 #include "storage/base/escaped_text.h"
 
 namespace rhizome {

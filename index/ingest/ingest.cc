@@ -11,17 +11,20 @@
 #include <memory>
 #include <utility>
 
+#include "index/homes/home_array.h"
 #include "index/ids/id_table.h"
 #include "index/ingest/array_file.h"
 #include "index/ingest/edge_file.h"
 #include "index/ingest/given_homes.h"
 #include "index/ingest/ingest_context.h"
+#include "index/ingest/ingest_graph.h"
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
 #include "storage/array/array_rules.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/exceptions.h"
+#include "storage/io/files.h"
 #include "storage/io/outside.h"
 #include "storage/store/caller_path.h"
 

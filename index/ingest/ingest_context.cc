@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "storage/base/escaped_text.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

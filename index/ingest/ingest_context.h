@@ -8,7 +8,7 @@
 
 #include "index/ids/id_dictionary.h"
 #include "index/input/table_reader.h"
-#include "rhizome/ingest_options.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

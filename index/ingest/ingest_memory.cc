@@ -4,7 +4,10 @@
 #include <cmath>
 #include <string>
 
+#include "index/generation/graph_builder.h"
+#include "index/homes/home_partitioner.h"
 #include "index/ingest/edge_file.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/streaming_partitioner.h"
 
 namespace rhizome {

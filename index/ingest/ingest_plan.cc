@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "index/generation/graph_builder.h"
 #include "index/ingest/edge_file.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_seconds.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/streaming_partitioner.h"
 #include "storage/base/bytes_left.h"
 

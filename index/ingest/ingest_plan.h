@@ -4,7 +4,7 @@
 
 #include "index/ingest/input_estimate.h"
 #include "rhizome/export.h"
-#include "rhizome/ingest_options.h"
+#include "rhizome/ingest.h"
 
 namespace RHIZOME_API rhizome {
 

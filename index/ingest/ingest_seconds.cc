@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "index/partition/streaming_partitioner.h"
+#include "rhizome/metrics.h"
 #include "storage/base/mix.h"
 
 namespace rhizome {

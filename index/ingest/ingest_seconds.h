@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "index/ingest/input_estimate.h"
-#include "rhizome/ingest_options.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

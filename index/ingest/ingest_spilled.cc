@@ -15,6 +15,7 @@
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
 #include "rhizome/chunk_array.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/bytes_left.h"
 
 namespace rhizome {

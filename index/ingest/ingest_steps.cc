@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "index/homes/home_array.h"
 #include "storage/base/exceptions.h"
 #include "storage/io/outside.h"
 

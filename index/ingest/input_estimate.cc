@@ -13,10 +13,12 @@
 #include "index/ids/id_sample.h"
 #include "index/ingest/edge_file.h"
 #include "index/ingest/node_file.h"
+#include "index/ingest/row_sources.h"
 #include "index/input/npy.h"
 #include "index/input/text_sample.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/row_sources.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

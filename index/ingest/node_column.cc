@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "index/ingest/array_file.h"
-#include "rhizome/external_id.h"
-#include "rhizome/number.h"
+#include "index/input/number.h"
+#include "rhizome/graph_types.h"
 #include "storage/array/array_rules.h"
 
 namespace rhizome {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/graph_builder.h"
-#include "rhizome/number.h"
+#include "index/generation/graph_builder.h"
+#include "index/input/number.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

@@ -1,7 +1,7 @@
 // The implementations of RowSource: .npy files, Zarr arrays, columns in memory, and a concatenation
 // of several sources. OpenRows chooses by the kind of the file.
 
-#include "rhizome/row_sources.h"
+#include "index/ingest/row_sources.h"
 
 #include <fmt/format.h>
 

@@ -12,11 +12,11 @@
 
 #include "index/ingest/array_file.h"
 #include "index/ingest/array_triplets.h"
+#include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/row_sources.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "index/generation/spill.h"
 #include "index/ingest/ingest_context.h"
-#include "rhizome/graph_builder.h"
 #include "storage/array/array_rules.h"
 
 namespace rhizome {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "index/ingest/row_sources.h"
+#include "index/input/number.h"
 #include "index/input/table_reader.h"
-#include "rhizome/external_id.h"
-#include "rhizome/number.h"
-#include "rhizome/row_sources.h"
+#include "rhizome/graph_types.h"
 
 namespace rhizome {
 namespace {

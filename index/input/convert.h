@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/dtype.h"
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -15,7 +15,8 @@
 #include <utility>
 
 #include "index/input/npy_dict.h"
-#include "rhizome/number.h"
+#include "index/input/number.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "index/input/input_stream.h"
-#include "rhizome/dtype.h"
 #include "rhizome/export.h"
+#include "rhizome/types.h"
+#include "storage/io/files.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

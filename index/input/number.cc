@@ -1,4 +1,4 @@
-#include "rhizome/number.h"
+#include "index/input/number.h"
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "index/input/input_stream.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

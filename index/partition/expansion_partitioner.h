@@ -5,9 +5,9 @@
 
 #include "index/partition/half_edges.h"
 #include "index/partition/replica_sets.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
-#include "rhizome/partition_options.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

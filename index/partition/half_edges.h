@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "rhizome/io_queue.h"
-#include "rhizome/partition_input.h"
-#include "rhizome/result.h"
+#include "index/partition/partition_input.h"
+#include "rhizome/status.h"
 #include "storage/base/check.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

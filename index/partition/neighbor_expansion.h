@@ -9,8 +9,8 @@
 #include "index/partition/boundary_queue.h"
 #include "index/partition/half_edges.h"
 #include "index/partition/replica_sets.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
-#include "rhizome/partition_options.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/partition_input.h"
+#include "index/partition/partition_input.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "index/partition/partition_balance.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/streaming_partitioner.h"
-#include "rhizome/partitioner.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 

@@ -7,8 +7,8 @@
 
 #include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/replica_counts.h"
-#include "rhizome/partitioner.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "index/partition/streaming_partitioner.h"
-#include "rhizome/partition_options.h"
+#include "rhizome/graph_types.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -12,8 +12,9 @@
 
 #include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/partitioner_table.h"
-#include "rhizome/partitioner.h"
+#include "rhizome/metrics.h"
 #include "storage/base/check.h"
 #include "storage/base/mix.h"
 

@@ -4,11 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "index/partition/partition_input.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/replica_sets.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
-#include "rhizome/partition_input.h"
-#include "rhizome/partition_options.h"
-#include "rhizome/result.h"
+#include "rhizome/metrics.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

@@ -6,7 +6,7 @@
 
 #include "index/topology/adjacency.h"
 #include "rhizome/graph.h"
-#include "rhizome/neighbor_source.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -1,14 +1,14 @@
-#include "rhizome/edge_times.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
+#include "index/generation/graph_builder.h"
+#include "index/sample/edge_times_in_memory.h"
 #include "index/topology/adjacency.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/graph_builder.h"
+#include "rhizome/sampler.h"
 #include "rhizome/store.h"
 #include "storage/base/exceptions.h"
 

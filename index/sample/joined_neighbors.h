@@ -5,7 +5,7 @@
 
 #include "index/sample/sampled_directions.h"
 #include "rhizome/graph.h"
-#include "rhizome/neighbor_source.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -23,7 +23,6 @@
 #include "index/sample/sampler_scratch.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/neighbor_source.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 

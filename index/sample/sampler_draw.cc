@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/graph_lookup.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

@@ -12,8 +12,7 @@
 #include "index/sample/sampler_plan.h"
 #include "index/sample/sampler_times.h"
 #include "index/sample/sampler_weights.h"
-#include "rhizome/neighbor_source.h"
-#include "rhizome/sampler_options.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "index/delta/graph_parts.h"
+#include "rhizome/graph_lookup.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

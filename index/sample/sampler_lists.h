@@ -10,6 +10,7 @@
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_lookup.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

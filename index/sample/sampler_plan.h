@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
-#include "rhizome/sampler_options.h"
+#include "rhizome/sampler.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

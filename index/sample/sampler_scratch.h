@@ -10,8 +10,8 @@
 #include "index/sample/sampler_draw.h"
 #include "index/sample/sampler_numbering.h"
 #include "rhizome/graph.h"
-#include "rhizome/neighbor_source.h"
-#include "rhizome/process.h"
+#include "rhizome/sampler.h"
+#include "storage/base/process.h"
 
 namespace rhizome {
 inline namespace internal {

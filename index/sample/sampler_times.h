@@ -11,8 +11,8 @@
 #include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_lists.h"
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
-#include "rhizome/sampler_options.h"
+#include "rhizome/sampler.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

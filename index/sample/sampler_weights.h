@@ -11,7 +11,7 @@
 #include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_lists.h"
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

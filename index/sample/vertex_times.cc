@@ -10,8 +10,8 @@
 #include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_plan.h"
 #include "index/topology/adjacency.h"
-#include "rhizome/array_scan.h"
-#include "rhizome/edge_times.h"
+#include "rhizome/graph_scan.h"
+#include "rhizome/sampler.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

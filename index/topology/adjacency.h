@@ -11,8 +11,8 @@
 #include "index/topology/column.h"
 #include "index/topology/patched_column.h"
 #include "index/topology/rank_bitmap.h"
+#include "index/topology/topology_codec.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/topology_codec.h"
 #include "rhizome/types.h"
 #include "storage/section/section_file.h"
 

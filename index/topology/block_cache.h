@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rhizome/metrics.h"
-#include "rhizome/process.h"
+#include "storage/base/process.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "index/topology/column.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/section/section_file.h"
 
 namespace rhizome {

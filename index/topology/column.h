@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/section/section_file.h"
 
 namespace rhizome {

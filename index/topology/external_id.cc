@@ -1,7 +1,7 @@
-#include "rhizome/external_id.h"
-
 #include <charconv>
 #include <system_error>
+
+#include "rhizome/graph_types.h"
 
 namespace rhizome {
 

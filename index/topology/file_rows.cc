@@ -6,10 +6,12 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/array_versions.h"
 #include "storage/array/array_files.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/row_sums.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
-#include "rhizome/result.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "storage/array/array_files.h"
+#include "storage/array/row_reader.h"
 #include "storage/array/row_sums.h"
+#include "storage/base/mutex.h"
+#include "storage/base/process.h"
 
 namespace rhizome {
 inline namespace internal {

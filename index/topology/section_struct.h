@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/section/section_file.h"
 
 namespace rhizome {

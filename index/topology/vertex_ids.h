@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "index/topology/column.h"
-#include "rhizome/external_id.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/manifest.h"
 #include "rhizome/types.h"
 #include "storage/section/section_file.h"

@@ -9,8 +9,10 @@
 
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/array_facts.h"
-#include "rhizome/array_scan.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/graph_scan.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/chunk_writer.h"
 
 namespace rhizome::python {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "rhizome/row_sources.h"
+#include "index/ingest/row_sources.h"
 
 namespace rhizome::python {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core.h"
-#include "rhizome/ingest_options.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome::python {
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "log.h"
+#include "rhizome/graph_types.h"
 #include "storage/options/spell_fields.h"
 
 namespace rhizome::python {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/external_id.h"
-#include "rhizome/result.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 /// Functions shared by the bindings. All of them need the GIL unless noted otherwise. Names of

@@ -1,5 +1,3 @@
-#include "rhizome/edge_values.h"
-
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -7,7 +5,8 @@
 
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/edge_times.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome::python {
 namespace {

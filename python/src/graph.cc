@@ -12,11 +12,9 @@
 #include "handle.h"
 #include "job.h"
 #include "numpy.h"
-#include "rhizome/array_facts.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/bulk_ids.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/nearest.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome::python {
 namespace {

@@ -12,7 +12,7 @@
 #include "core.h"
 #include "log.h"
 #include "rhizome/graph_service.h"
-#include "rhizome/process.h"
+#include "storage/base/process.h"
 
 namespace rhizome::python {
 

@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "array_file.h"
+#include "index/homes/home_array.h"
 #include "job.h"
 
 namespace rhizome::python {

@@ -7,10 +7,9 @@
 #include "job.h"
 #include "rhizome/array_add.h"
 #include "rhizome/array_change.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/backup.h"
-#include "rhizome/repair_graph.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/maintenance.h"
+#include "storage/array/array_versions.h"
 
 namespace rhizome::python {
 namespace {

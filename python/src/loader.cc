@@ -12,9 +12,10 @@
 #include "handle.h"
 #include "job.h"
 #include "numpy.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/policies.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/policy.h"
 #include "sampler.h"
+#include "storage/base/process.h"
 
 namespace rhizome::python {
 namespace {

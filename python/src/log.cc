@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "core.h"
+#include "rhizome/store_options.h"
+#include "storage/base/logger.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome::python {
 namespace {

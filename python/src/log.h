@@ -5,8 +5,8 @@
 #include <deque>
 #include <memory>
 
-#include "rhizome/logger.h"
-#include "rhizome/process.h"
+#include "storage/base/logger.h"
+#include "storage/base/process.h"
 
 namespace rhizome::python {
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "rhizome/types.h"
+
 namespace rhizome::python {
 namespace {
 

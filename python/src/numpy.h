@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "array_memory.h"
-#include "rhizome/dtype.h"
+#include "rhizome/types.h"
 
 namespace rhizome::python {
 

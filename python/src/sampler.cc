@@ -7,10 +7,10 @@
 #include <mutex>
 #include <optional>
 
+#include "cache/lists/direct_neighbors.h"
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/direct_neighbors.h"
+#include "rhizome/graph_lookup.h"
 #include "rhizome/neighbor_sampling.h"
 #include "rhizome/sampler.h"
 

@@ -9,7 +9,7 @@
 #include "core.h"
 #include "numpy.h"
 #include "rhizome/graph.h"
-#include "rhizome/sampler_options.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome::python {
 

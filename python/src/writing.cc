@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "handle.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/number.h"
+#include "index/input/number.h"
+#include "rhizome/graph_lookup.h"
 #include "rhizome/write_batch.h"
 
 namespace rhizome::python {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/io_queue.h"
 #include "storage/base/check.h"
+#include "storage/io/io_queue.h"
 #include "storage/io/stored_file.h"
 
 namespace rhizome {

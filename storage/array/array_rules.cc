@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/file_system.h"
+#include "storage/array/array_versions.h"
 #include "storage/array/codec_table.h"
 #include "storage/array/coordinate_names.h"
 #include "storage/base/mutant.h"
 #include "storage/base/utf8.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/array_facts.h"
 #include "rhizome/manifest.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -1,4 +1,4 @@
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,10 @@
 #include <charconv>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 

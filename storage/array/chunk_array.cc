@@ -7,14 +7,19 @@
 #include <bit>
 #include <cstdint>
 
-#include "rhizome/array_versions.h"
-#include "rhizome/mutex.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/codec.h"
 #include "storage/array/shard_file.h"
 #include "storage/array/zarr_format.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
+#include "storage/base/mutex.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "storage/io/stored_file.h"
 
 namespace rhizome {

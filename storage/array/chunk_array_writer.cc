@@ -3,18 +3,21 @@
 #include <algorithm>
 #include <optional>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/codec.h"
-#include "rhizome/io_queue.h"
-#include "rhizome/mutex.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/codec.h"
 #include "storage/array/coordinates.h"
 #include "storage/array/shard_file.h"
 #include "storage/array/zarr_format.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
 #include "storage/base/mutant.h"
+#include "storage/base/mutex.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "storage/io/stored_file.h"
 
 namespace rhizome {

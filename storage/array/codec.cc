@@ -1,4 +1,4 @@
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 
 #include <blosc.h>
 #include <fmt/format.h>
@@ -8,11 +8,11 @@
 #include <array>
 #include <memory>
 
-#include "rhizome/hash.h"
 #include "rhizome/types.h"
 #include "storage/array/codec_frames.h"
 #include "storage/array/codec_table.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/nonzero.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 #include "storage/array/zarr_json.h"
 
 namespace rhizome {

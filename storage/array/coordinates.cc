@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/zarr_json.h"
 #include "storage/base/bytes.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "storage/io/files.h"
 #include "storage/io/stored_file.h"
 
 namespace rhizome {

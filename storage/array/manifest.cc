@@ -6,11 +6,14 @@
 #include <limits>
 #include <set>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/file_system.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/manifest_format.h"
 #include "storage/base/bytes.h"
+#include "storage/base/hash.h"
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/read_cost.h"
+#include "storage/array/read_cost.h"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 #include "rhizome/file_system.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/stopwatch.h"
+#include "storage/io/io_queue.h"
 #include "storage/io/stored_file.h"
 
 namespace rhizome {

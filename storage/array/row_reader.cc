@@ -1,13 +1,14 @@
-#include "rhizome/row_reader.h"
+#include "storage/array/row_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/array_versions.h"
 #include "storage/array/array_files.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/row_sums.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"

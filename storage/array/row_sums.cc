@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 #include "storage/array/chunk_lengths.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {

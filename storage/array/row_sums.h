@@ -8,9 +8,9 @@
 
 #include "rhizome/chunk_array.h"
 #include "rhizome/manifest.h"
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
+#include "storage/base/process.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "rhizome/codec.h"
-#include "rhizome/hash.h"
+#include "storage/array/codec.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 
 namespace rhizome {

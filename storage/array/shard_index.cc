@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
-#include "rhizome/hash.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/section/json_value.h"
 
 namespace rhizome {

@@ -12,9 +12,11 @@
 #include <system_error>
 #include <utility>
 
-#include "rhizome/hash.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/codec_frames.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

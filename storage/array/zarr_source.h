@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/codec.h"
 #include "rhizome/file_system.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/codec.h"
 #include "storage/array/shard_index.h"
 
 namespace rhizome {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/base/little_endian.h"
 
 namespace rhizome {

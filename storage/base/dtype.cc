@@ -1,6 +1,6 @@
-#include "rhizome/dtype.h"
-
 #include <array>
+
+#include "rhizome/types.h"
 
 namespace rhizome {
 namespace {

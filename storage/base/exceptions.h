@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

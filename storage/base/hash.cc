@@ -1,4 +1,4 @@
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 
 #include <isa-l/crc.h>
 #include <xxhash.h>

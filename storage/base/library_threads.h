@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/process.h"
+#include "storage/base/process.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -1,4 +1,4 @@
-#include "rhizome/logger.h"
+#include "storage/base/logger.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
 #include "storage/base/escaped_text.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
+#include "storage/base/process.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

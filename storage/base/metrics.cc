@@ -9,7 +9,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "rhizome/process.h"
+#include "storage/base/process.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

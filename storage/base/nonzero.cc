@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/base/check.h"
 #include "storage/base/little_endian.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/process.h"
+#include "storage/base/process.h"
 
 #include <fmt/format.h>
 #include <pthread.h>

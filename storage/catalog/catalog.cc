@@ -20,14 +20,14 @@
 #include <shared_mutex>
 #include <thread>
 
-#include "rhizome/damage.h"
-#include "rhizome/hash.h"
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
 #include "storage/base/bytes.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
 #include "storage/base/library_threads.h"
 #include "storage/base/mutant.h"
+#include "storage/base/mutex.h"
+#include "storage/base/process.h"
 #include "storage/base/quietly.h"
 #include "storage/catalog/catalog_disk.h"
 #include "storage/catalog/catalog_env.h"
@@ -38,6 +38,7 @@
 #include "storage/catalog/catalog_seal.h"
 #include "storage/catalog/catalog_threads.h"
 #include "storage/catalog/delta_head.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 
 namespace rhizome {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
-#include "rhizome/logger.h"
-#include "rhizome/result.h"
-#include "rhizome/store_id.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
+#include "storage/base/hash.h"
+#include "storage/base/logger.h"
 
 namespace rhizome {
 inline namespace internal {

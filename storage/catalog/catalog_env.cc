@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/file_system.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/catalog_files.h"

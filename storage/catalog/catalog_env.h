@@ -7,8 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/mutex.h"
+#include "rhizome/file_system.h"
 #include "rhizome/status.h"
+#include "storage/base/mutex.h"
 #include "storage/catalog/catalog_threads.h"
 
 namespace rhizome {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/file_system.h"
 #include "storage/catalog/catalog_key.h"
 #include "storage/catalog/catalog_log.h"
 #include "storage/catalog/catalog_manifest.h"

@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/mutex.h"
+#include "rhizome/file_system.h"
+#include "storage/base/mutex.h"
 #include "storage/catalog/catalog_log.h"
 #include "storage/catalog/catalog_manifest.h"
 #include "storage/catalog/catalog_table.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/crc_shift.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "storage/catalog/catalog_table.h"
 
 namespace rhizome {

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/hash.h"
 #include "storage/base/bytes.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/catalog_manifest.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

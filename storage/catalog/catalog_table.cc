@@ -7,7 +7,7 @@
 #include <array>
 #include <map>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/catalog_block.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

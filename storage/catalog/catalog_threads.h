@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <deque>
 
-#include "rhizome/mutex.h"
 #include "rhizome/status.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

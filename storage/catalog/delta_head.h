@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 #include "storage/base/bytes.h"
 #include "storage/catalog/catalog.h"
 

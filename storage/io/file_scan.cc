@@ -7,9 +7,9 @@
 #include <deque>
 #include <thread>
 
-#include "rhizome/mutex.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/little_endian.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {

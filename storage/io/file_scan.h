@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/base/hash.h"
 #include "storage/io/io_pacer.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

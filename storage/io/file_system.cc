@@ -7,6 +7,7 @@
 #include "rhizome/types.h"
 #include "storage/base/escaped_text.h"
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

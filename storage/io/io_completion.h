@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "rhizome/io_queue.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

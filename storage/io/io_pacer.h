@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/mutex.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -1,4 +1,4 @@
-#include "rhizome/io_queue.h"
+#include "storage/io/io_queue.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

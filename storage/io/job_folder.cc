@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 #include "storage/io/place_names.h"
 #include "storage/io/walk_files.h"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/file_system.h"
+#include "storage/io/files.h"
 #include "storage/io/outside.h"
 #include "storage/io/posix_file.h"
 #include "storage/io/posix_place.h"

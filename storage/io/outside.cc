@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 #include "storage/io/place_names.h"
 
 namespace rhizome {

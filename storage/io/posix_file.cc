@@ -9,7 +9,7 @@
 #include <bit>
 #include <cerrno>
 
-#include "rhizome/io_queue.h"
+#include "storage/io/io_queue.h"
 #include "storage/io/posix_place.h"
 
 namespace rhizome {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/mutex.h"
 #include "storage/base/mutant.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/io_queue.h"
 #include "storage/base/quietly.h"
+#include "storage/io/io_queue.h"
 #include "storage/io/posix_file.h"
 
 namespace rhizome {

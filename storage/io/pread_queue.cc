@@ -4,9 +4,9 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
+#include "storage/base/process.h"
 #include "storage/io/io_completion.h"
 
 namespace rhizome {

@@ -1,5 +1,3 @@
-#include "rhizome/store_id.h"
-
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -9,7 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rhizome/hash.h"
+#include "rhizome/types.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/process.h"
 #include "storage/base/check.h"
+#include "storage/base/process.h"
 #include "storage/io/io_completion.h"
 
 namespace rhizome {

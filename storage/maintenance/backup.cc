@@ -9,15 +9,16 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/damage.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/file_copy.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
 #include "storage/base/stopwatch.h"
 #include "storage/catalog/catalog.h"
 #include "storage/catalog/catalog_key.h"
 #include "storage/io/file_scan.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 #include "storage/io/outside.h"
 #include "storage/io/stored_file.h"
@@ -25,6 +26,7 @@
 #include "storage/maintenance/backup_folder.h"
 #include "storage/maintenance/backup_format.h"
 #include "storage/store/caller_path.h"
+#include "storage/store/diverged_states.h"
 #include "storage/store/store_copy.h"
 #include "storage/store/store_files.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "storage/io/files.h"
 #include "storage/store/store_files.h"
 
 namespace rhizome {

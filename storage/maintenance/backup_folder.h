@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
-#include "rhizome/store_id.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 #include "storage/maintenance/backup_format.h"
 
 namespace rhizome {

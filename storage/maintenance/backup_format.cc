@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "storage/array/manifest_format.h"
 #include "storage/base/bytes.h"
 #include "storage/catalog/delta_head.h"
 #include "storage/store/store_files.h"

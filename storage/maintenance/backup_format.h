@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "rhizome/backup.h"
-#include "rhizome/hash.h"
 #include "rhizome/manifest.h"
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
+#include "storage/base/hash.h"
 #include "storage/io/place_names.h"
 
 namespace rhizome {

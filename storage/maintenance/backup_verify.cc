@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "rhizome/backup.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/little_endian.h"
 #include "storage/io/file_scan.h"
+#include "storage/io/files.h"
 #include "storage/io/walk_files.h"
 #include "storage/maintenance/backup_folder.h"
 #include "storage/store/caller_path.h"

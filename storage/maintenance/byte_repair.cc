@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {

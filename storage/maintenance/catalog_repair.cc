@@ -4,10 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/damage.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/file_copy.h"
+#include "storage/array/manifest_format.h"
+#include "storage/base/damage.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 #include "storage/store/store_files.h"
 
 namespace rhizome {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "rhizome/file_system.h"
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 #include "storage/catalog/catalog.h"
 
 namespace rhizome {

@@ -4,8 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/manifest.h"
 #include "rhizome/verify.h"
 #include "storage/io/file_scan.h"
+#include "storage/maintenance/verify_files.h"
 
 namespace rhizome {
 inline namespace internal {

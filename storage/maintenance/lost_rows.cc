@@ -6,12 +6,14 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/array_versions.h"
-#include "rhizome/damage.h"
-#include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/check.h"
+#include "storage/base/damage.h"
+#include "storage/base/hash.h"
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

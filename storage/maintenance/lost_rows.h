@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/array_facts.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -8,13 +8,16 @@
 #include <utility>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/damage.h"
-#include "rhizome/hash.h"
 #include "rhizome/manifest.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/manifest_format.h"
 #include "storage/array/zarr_format.h"
+#include "storage/base/damage.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/io/file_scan.h"
+#include "storage/io/files.h"
 #include "storage/maintenance/byte_repair.h"
 #include "storage/store/store_files.h"
 

@@ -6,8 +6,8 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
-#include "rhizome/store_id.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 #include "storage/catalog/catalog.h"
 
 namespace rhizome {

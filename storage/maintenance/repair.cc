@@ -1,5 +1,3 @@
-#include "rhizome/repair.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,23 +8,29 @@
 #include <set>
 
 #include "rhizome/array_change.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/damage.h"
+#include "rhizome/verify.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/coordinates.h"
 #include "storage/array/file_copy.h"
+#include "storage/array/manifest_format.h"
 #include "storage/array/zarr_format.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/catalog.h"
+#include "storage/io/files.h"
 #include "storage/io/forwarding_file_system.h"
 #include "storage/io/job_folder.h"
 #include "storage/maintenance/byte_repair.h"
 #include "storage/maintenance/catalog_repair.h"
 #include "storage/maintenance/lost_rows.h"
 #include "storage/maintenance/manifest_repair.h"
+#include "storage/maintenance/repair_store.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/section/section_salvage.h"
 #include "storage/store/caller_path.h"
 #include "storage/store/store_files.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/array/chunk_writer.h"
+
 namespace rhizome {
 inline namespace internal {
 

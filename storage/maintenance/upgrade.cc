@@ -1,4 +1,4 @@
-#include "rhizome/upgrade.h"
+#include "storage/maintenance/upgrade.h"
 
 #include <fmt/format.h>
 

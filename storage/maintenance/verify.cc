@@ -10,15 +10,18 @@
 #include <set>
 #include <tuple>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/store.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/shard_file.h"
+#include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
 #include "storage/base/pause.h"
 #include "storage/catalog/catalog.h"
 #include "storage/io/file_scan.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 #include "storage/io/walk_files.h"
 #include "storage/maintenance/file_buffer.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
 #include "storage/base/threads.h"
 #include "storage/remote/message_transport.h"
 

@@ -1,12 +1,11 @@
-#include "rhizome/local_transport.h"
-
 #include <fmt/format.h>
 
 #include <atomic>
 
-#include "rhizome/mutex.h"
+#include "rhizome/transport.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/mutex.h"
 #include "storage/remote/job_parts.h"
 #include "storage/remote/local_network.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 
 namespace rhizome {

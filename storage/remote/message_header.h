@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
 
 namespace rhizome {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/hash.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/stopwatch.h"
 #include "storage/remote/message_header.h"
 #include "storage/remote/request_server.h"

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rhizome/mutex.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
+#include "storage/base/mutex.h"
 #include "storage/remote/message_bytes.h"
 
 namespace rhizome {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "rhizome/export.h"
-#include "rhizome/result.h"
-#include "rhizome/store_point.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
+#include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
 

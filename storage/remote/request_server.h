@@ -5,8 +5,8 @@
 #include <functional>
 #include <thread>
 
-#include "rhizome/mutex.h"
 #include "rhizome/transport.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
 #include "storage/remote/message_bytes.h"
 #include "storage/remote/message_header.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/io_queue.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/io_queue.h"
 #include "storage/section/section_file.h"
 #include "storage/section/section_format.h"
 

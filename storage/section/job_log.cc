@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "rhizome/hash.h"
 #include "storage/base/bytes.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

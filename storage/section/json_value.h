@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/hash.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/section/block_file.h"
 #include "storage/section/section_format.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/io_queue.h"
-#include "rhizome/result.h"
-#include "rhizome/store_id.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 inline namespace internal {

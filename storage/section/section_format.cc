@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {

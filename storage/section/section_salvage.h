@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 #include "storage/section/section_file.h"
 #include "storage/section/section_format.h"
 

@@ -6,13 +6,15 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array/file_copy.h"
 #include "storage/array/zarr_format.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 #include "storage/store/caller_path.h"
 #include "storage/store/reserve.h"
 #include "storage/store/store_files.h"

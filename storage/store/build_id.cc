@@ -1,4 +1,4 @@
-#include "rhizome/build_id.h"
+#include "storage/store/build_id.h"
 
 #include "storage/store/this_build.h"
 

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <set>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/store.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/manifest_format.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
+#include "storage/io/files.h"
 #include "storage/store/store_files.h"
 #include "storage/store/store_impl.h"
 

@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
+#include "storage/base/hash.h"
 #include "storage/section/section_file.h"
 
 namespace rhizome {

@@ -4,11 +4,12 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/damage.h"
 #include "rhizome/store.h"
 #include "storage/array/array_rules.h"
+#include "storage/base/damage.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/catalog_seal.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 #include "storage/io/walk_files.h"
 #include "storage/store/store_files.h"

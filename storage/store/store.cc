@@ -4,11 +4,12 @@
 
 #include <limits>
 
-#include "rhizome/array_versions.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
 #include "storage/catalog/delta_head.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 #include "storage/io/outside.h"
 #include "storage/io/stored_file.h"

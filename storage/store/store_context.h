@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "rhizome/file_system.h"
-#include "rhizome/process.h"
-#include "rhizome/store_id.h"
 #include "rhizome/store_options.h"
+#include "rhizome/types.h"
+#include "storage/base/logger.h"
+#include "storage/base/process.h"
 #include "storage/base/quietly.h"
 #include "storage/io/metered_file_system.h"
 #include "storage/io/posix_place.h"

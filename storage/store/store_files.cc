@@ -8,9 +8,12 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/store.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/manifest_format.h"
 #include "storage/base/bytes.h"
 #include "storage/base/mutant.h"
 #include "storage/base/pause.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {

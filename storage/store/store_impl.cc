@@ -5,12 +5,15 @@
 #include <algorithm>
 
 #include "storage/array/array_rules.h"
+#include "storage/array/manifest_format.h"
 #include "storage/base/bytes.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
 #include "storage/base/pause.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 #include "storage/io/stored_file.h"
+#include "storage/store/diverged_states.h"
 #include "storage/store/reserve.h"
 #include "storage/store/store_files.h"
 

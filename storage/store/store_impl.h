@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/mutex.h"
-#include "rhizome/process.h"
 #include "rhizome/store.h"
+#include "storage/base/mutex.h"
+#include "storage/base/process.h"
 #include "storage/catalog/catalog.h"
 #include "storage/store/store_context.h"
 

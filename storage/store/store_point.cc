@@ -1,6 +1,7 @@
-#include "rhizome/store_point.h"
-
 #include <fmt/format.h>
+
+#include "rhizome/types.h"
+#include "storage/store/diverged_states.h"
 
 namespace rhizome {
 namespace {

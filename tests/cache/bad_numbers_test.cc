@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "cache/disk_cache/disk_cache.h"
+#include "cache/layout/pass_lists.h"
 #include "cache/layout/pass_plan.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/feature_cache.h"
-#include "rhizome/graph_builder.h"
-#include "rhizome/pass_lists.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
 

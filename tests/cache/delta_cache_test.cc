@@ -3,8 +3,9 @@
 
 #include "cache/feed/lists_on_disk.h"
 #include "cache/feed/row_degrees.h"
+#include "cache/lists/direct_neighbors.h"
+#include "cache/policy/basic_policies.h"
 #include "index/delta/delta_view.h"
-#include "rhizome/direct_neighbors.h"
 #include "rhizome/feature_cache.h"
 #include "rhizome/sampler.h"
 #include "testing/update_history.h"

@@ -1,5 +1,4 @@
 #include <rhizome/entry.h>
-#include <rhizome/local_transport.h>
 #include <rhizome/transport.h>
 
 #include <condition_variable>

@@ -4,7 +4,8 @@
 #include <random>
 #include <set>
 
-#include "rhizome/policies.h"
+#include "cache/policy/basic_policies.h"
+#include "rhizome/policy.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -2,8 +2,9 @@
 
 #include <memory>
 
+#include "cache/policy/basic_policies.h"
 #include "cuda/fake_device.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "testing/testing.h"
 
 // Tests of DevicePool, which keeps rows in frames of a device's memory: with every policy the

@@ -3,6 +3,7 @@
 #include "cuda/kernel_cases.h"
 #include "index/sample/sampler_numbering.h"
 #include "index/sampler_graphs.h"
+#include "rhizome/sampler.h"
 #include "testing/testing.h"
 
 // Tests of the CUDA kernels in a simulated machine: in every schedule they have no races and the

@@ -4,8 +4,11 @@
 #include <set>
 
 #include "gnn/gnn_testing.h"
+#include "index/base/edge_list.h"
 #include "rhizome/change_feed.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/maintenance.h"
+#include "rhizome/sampler.h"
+#include "rhizome/train_options.h"
 #include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "index/partition/partitioner.h"
 #include "index/partition/partitioner_table.h"
-#include "rhizome/partitioner.h"
 #include "testing/testing.h"
 
 // Graphs that partitioners must handle, and metrics computed from their definitions.

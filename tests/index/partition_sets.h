@@ -7,9 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
+#include "index/graph/edges_by_id.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_scan.h"
+#include "rhizome/ingest.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

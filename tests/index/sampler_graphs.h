@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "index/chi_square.h"
+#include "index/generation/graph_builder.h"
 #include "index/sample/plain_neighbors.h"
-#include "rhizome/graph_builder.h"
-#include "rhizome/neighbor_source.h"
 #include "rhizome/sampler.h"
 #include "testing/testing.h"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/array_change.h"
+#include "storage/io/files.h"
 #include "storage/store_crash.h"
 
 namespace rhizome::testing {

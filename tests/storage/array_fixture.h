@@ -9,6 +9,7 @@
 
 #include "rhizome/chunk_array.h"
 #include "rhizome/store.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/store/generation_writer.h"
 #include "testing/testing.h"
 

@@ -10,8 +10,11 @@
 
 #include "rhizome/chunk_array.h"
 #include "rhizome/manifest.h"
-#include "rhizome/row_reader.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/manifest_format.h"
+#include "storage/array/row_reader.h"
 #include "storage/array/zarr_format.h"
+#include "storage/io/files.h"
 #include "storage/section/job_log.h"
 #include "storage/store/store_files.h"
 

@@ -5,6 +5,8 @@
 
 #include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/io/files.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/store/generation_writer.h"
 #include "testing/fake_file_system.h"
 

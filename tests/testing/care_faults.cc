@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/damage.h"
-#include "rhizome/repair.h"
 #include "rhizome/store.h"
 #include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/base/damage.h"
 #include "storage/base/little_endian.h"
 #include "storage/catalog/catalog.h"
+#include "storage/maintenance/repair_store.h"
+#include "storage/maintenance/verify_files.h"
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 

@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/repair.h"
 #include "rhizome/store.h"
 #include "rhizome/verify.h"
 #include "storage/array_fixture.h"
 #include "storage/io/job_folder.h"
+#include "storage/maintenance/repair_store.h"
+#include "storage/maintenance/verify_files.h"
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 

@@ -14,6 +14,7 @@
 #include "rhizome/store.h"
 #include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/maintenance/verify_files.h"
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <span>
 
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -3,6 +3,8 @@
 #include <random>
 #include <set>
 
+#include "rhizome/types.h"
+#include "storage/base/hash.h"
 #include "testing/fake_file_state.h"
 
 // Computes the state of a fake disk after a power cut. For each directory, the crash chooses which

@@ -2,6 +2,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rhizome/file_system.h"
+#include "storage/base/mutex.h"
 #include "testing/fake_file_state.h"
 
 // Files and locks that a FakeFileSystem has opened. Each operation locks the shared state, fails if

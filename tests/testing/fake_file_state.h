@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/mutex.h"
+#include "rhizome/file_system.h"
+#include "storage/base/mutex.h"
 #include "testing/fake_file_system.h"
 
 namespace rhizome::testing {

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "rhizome/file_system.h"
+#include "storage/base/mutex.h"
 #include "testing/fake_file_state.h"
 
 // Implementation of the in-memory file system. Each file operation

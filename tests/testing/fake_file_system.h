@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
-#include "rhizome/mutex.h"
+#include "storage/base/hash.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome::testing {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

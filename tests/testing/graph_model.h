@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
 
 namespace rhizome::testing {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "index/base/memory_sink.h"
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
 #include "testing/graph_model.h"

@@ -8,6 +8,7 @@
 #include "rhizome/backup.h"
 #include "rhizome/store.h"
 #include "storage/array_fixture.h"
+#include "storage/io/files.h"
 #include "storage/io/stored_file.h"
 #include "testing/care.h"
 

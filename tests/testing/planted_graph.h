@@ -9,9 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
+#include "index/ingest/ingest_graph.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph.h"
 #include "rhizome/ingest.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/half.h"
 #include "testing/testing.h"
 

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency.h"
 #include "rhizome/chunk_array.h"
 #include "testing/test_store.h"

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "rhizome/graph.h"
+#include "rhizome/ingest.h"
 #include "rhizome/store.h"
 #include "storage/array/row_sums.h"
 #include "storage/array_fixture.h"

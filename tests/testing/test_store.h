@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
 #include "rhizome/store.h"
 #include "testing/testing.h"
 

@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome::testing {
 

@@ -2,6 +2,11 @@
 
 #include <random>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/graph.h"
+#include "rhizome/ingest.h"
+#include "rhizome/maintenance.h"
+#include "storage/maintenance/verify_files.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

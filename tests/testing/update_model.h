@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "index/delta/delta_view.h"
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
 #include "testing/graph_model.h"
 #include "testing/testing.h"
 

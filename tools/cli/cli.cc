@@ -8,7 +8,9 @@
 #include <cstdio>
 
 #include "cache/job/process_memory.h"
+#include "index/partition/partitioner.h"
 #include "storage/base/escaped_text.h"
+#include "storage/io/files.h"
 #include "tools/cli/flag_names.h"
 
 // Helpers shared by all verbs: exit codes, output, options, opening a store, and common fields of

@@ -13,7 +13,7 @@
 
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/json.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 
 namespace rhizome {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/build_id.h"
+#include "storage/store/build_id.h"
 #include "tools/cli/engine_linkage.h"
 
 namespace rhizome {

@@ -2,7 +2,7 @@
 
 #include "rhizome/entry.h"
 #include "rhizome/link_scores.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

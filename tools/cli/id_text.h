@@ -3,7 +3,7 @@
 #include <string>
 
 #include "index/input/table_reader.h"
-#include "rhizome/external_id.h"
+#include "rhizome/graph_types.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

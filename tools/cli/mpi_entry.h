@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
 
 namespace rhizome {

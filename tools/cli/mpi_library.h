@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/transport.h"
 #include "tools/cli/mpi_entry.h"
 

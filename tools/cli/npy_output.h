@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/dtype.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 

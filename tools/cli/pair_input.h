@@ -6,7 +6,7 @@
 
 #include "rhizome/graph.h"
 #include "rhizome/link_scores.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

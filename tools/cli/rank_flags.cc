@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
 
 namespace rhizome {
 namespace {

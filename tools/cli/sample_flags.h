@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
 #include "rhizome/sampler.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

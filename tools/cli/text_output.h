@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/files.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rhizome/graph.h"
-#include "rhizome/read_counts.h"
+#include "rhizome/job_report.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/external_id.h"
+#include "rhizome/graph_types.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

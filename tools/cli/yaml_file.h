@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

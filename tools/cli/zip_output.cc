@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "storage/io/files.h"
+
 namespace rhizome {
 namespace {
 

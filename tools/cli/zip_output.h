@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 

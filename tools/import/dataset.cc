@@ -6,12 +6,13 @@
 #include <system_error>
 #include <utility>
 
+#include "index/generation/graph_builder.h"
+#include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
 #include "index/input/input_stream.h"
 #include "index/input/npy.h"
 #include "index/input/table_reader.h"
-#include "rhizome/external_id.h"
-#include "rhizome/row_sources.h"
+#include "rhizome/graph_types.h"
 
 // Columns shared by the importers of data sets. Arrays of several vertex types or edge files are
 // joined if dtype and columns agree (AddArray, AddEdgeArray). Labels and splits are read from lists

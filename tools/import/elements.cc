@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "index/input/convert.h"
-#include "rhizome/external_id.h"
-#include "rhizome/number.h"
+#include "index/input/number.h"
+#include "rhizome/graph_types.h"
 #include "storage/section/untrusted_json.h"
 
 // Conversion of array elements: binary to float32 and JSON (ToFloats, ToJson), text and JSON to

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/dtype.h"
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/mix.h"
 
 namespace rhizome {

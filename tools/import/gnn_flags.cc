@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "cache/layout/pass_layout.h"
 #include "gnn/options/infer_fields.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "tools/cli/text.h"
 #include "tools/import/layout_flags.h"
 

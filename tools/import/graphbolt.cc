@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "index/ingest/row_sources.h"
 #include "index/input/input_stream.h"
 #include "index/input/npy.h"
-#include "rhizome/row_sources.h"
 #include "tools/cli/yaml_file.h"
 
 namespace rhizome {

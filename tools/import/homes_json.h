@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/home_array.h"
-#include "rhizome/ingest_options.h"
+#include "index/homes/home_array.h"
+#include "rhizome/ingest.h"
 #include "tools/cli/json.h"
 
 namespace rhizome {

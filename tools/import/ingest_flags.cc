@@ -4,8 +4,9 @@
 
 #include <charconv>
 
+#include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
-#include "rhizome/row_sources.h"
+#include "storage/io/files.h"
 #include "tools/import/homes_json.h"
 
 namespace rhizome {

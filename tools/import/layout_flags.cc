@@ -5,9 +5,9 @@
 #include <charconv>
 
 #include "cache/job/process_memory.h"
+#include "index/partition/partitioner.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/codec.h"
-#include "rhizome/partitioner.h"
+#include "storage/array/codec.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/text.h"
 #include "tools/import/homes_json.h"

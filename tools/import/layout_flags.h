@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/ingest.h"
 #include "tools/cli/cli.h"
 

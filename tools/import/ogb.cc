@@ -9,9 +9,10 @@
 #include <system_error>
 #include <utility>
 
+#include "index/ingest/row_sources.h"
 #include "index/input/table_reader.h"
-#include "rhizome/external_id.h"
-#include "rhizome/row_sources.h"
+#include "rhizome/graph_types.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/partitioner.h"
+#include "index/partition/partitioner.h"
 
 namespace rhizome {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "tools/import/gloss_features.h"
 #include "tools/import/wordnet_database.h"
 #include "tools/import/wordnet_names.h"

@@ -4,10 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/file_system.h"
-#include "rhizome/graph_builder.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

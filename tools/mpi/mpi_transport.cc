@@ -2,8 +2,8 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/build_id.h"
 #include "storage/base/exceptions.h"
+#include "storage/store/build_id.h"
 #include "storage/store/this_build.h"
 #include "tools/cli/mpi_entry.h"
 #include "tools/mpi/mpi_carrier.h"

@@ -4,6 +4,7 @@
 
 #include "index/graph/live_vertices.h"
 #include "storage/base/check.h"
+#include "storage/io/files.h"
 #include "tools/cli/id_text.h"
 
 namespace rhizome {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/file_system.h"
+#include "storage/io/files.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

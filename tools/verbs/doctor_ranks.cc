@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "cache/ranks/rank_plan.h"
 #include "cache/ranks/serve_rate.h"
-#include "rhizome/build_id.h"
 #include "rhizome/graph.h"
-#include "rhizome/local_transport.h"
-#include "rhizome/rank_plan.h"
+#include "rhizome/transport.h"
 #include "storage/base/stopwatch.h"
 #include "storage/remote/rank_calls.h"
+#include "storage/store/build_id.h"
 #include "tools/cli/mpi_library.h"
 #include "tools/cli/text.h"
 

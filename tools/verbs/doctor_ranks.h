@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rhizome/io_queue.h"
+#include "storage/io/io_queue.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/rank_flags.h"
 

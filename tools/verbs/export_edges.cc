@@ -6,8 +6,9 @@
 #include <iterator>
 #include <span>
 
-#include "rhizome/array_facts.h"
+#include "index/graph/edges_by_id.h"
 #include "rhizome/graph_scan.h"
+#include "storage/array/array_facts.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text_output.h"
 

@@ -9,6 +9,7 @@
 
 #include "cache/job/process_memory.h"
 #include "storage/base/stopwatch.h"
+#include "storage/io/files.h"
 #include "tools/cli/machine.h"
 #include "tools/cli/npy_output.h"
 #include "tools/cli/text.h"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "rhizome/home_partitioner.h"
-#include "rhizome/partition_input.h"
+#include "index/homes/home_partitioner.h"
+#include "index/partition/partition_input.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

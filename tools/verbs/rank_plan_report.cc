@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "rhizome/transport.h"
 #include "tools/cli/text.h"
 
 // Parses --link, and reports a plan over ranks: AddRankPlan writes the totals and the share of each

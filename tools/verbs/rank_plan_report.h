@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/rank_plan.h"
-#include "rhizome/result.h"
+#include "cache/ranks/rank_plan.h"
+#include "rhizome/status.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

@@ -4,6 +4,7 @@
 
 #include "gnn/options/infer_fields.h"
 #include "gnn/options/train_fields.h"
+#include "storage/io/files.h"
 #include "tools/import/gnn_flags.h"
 #include "tools/import/model_flags.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/compute_on.h"
-#include "rhizome/result.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/status.h"
 #include "rhizome/train_options.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/option_flags.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/local_transport.h"
-#include "rhizome/rank_plan.h"
+#include "cache/ranks/rank_plan.h"
+#include "rhizome/transport.h"
 #include "tools/cli/mpi_library.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/rank_plan_report.h"

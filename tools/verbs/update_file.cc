@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/number.h"
+#include "index/input/number.h"
 #include "storage/base/escaped_text.h"
 #include "storage/section/untrusted_json.h"
 #include "tools/import/elements.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "storage/base/stopwatch.h"
+#include "storage/io/files.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/absent_deletions.h"
 

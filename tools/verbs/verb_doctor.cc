@@ -6,7 +6,8 @@
 #include <fstream>
 #include <thread>
 
-#include "rhizome/io_queue.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "storage/store/library_versions.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/machine.h"

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "index/graph/live_vertices.h"
-#include "rhizome/array_facts.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/row_reader.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/row_reader.h"
 #include "storage/base/check.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/allocator.h"

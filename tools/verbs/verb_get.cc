@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text.h"
 #include "tools/import/elements.h"

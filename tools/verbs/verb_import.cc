@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "index/ingest/ingest_graph.h"
 #include "rhizome/ingest.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/help.h"

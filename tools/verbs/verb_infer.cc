@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gnn/options/infer_fields.h"
-#include "rhizome/array_facts.h"
+#include "storage/array/array_facts.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/help.h"

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "rhizome/array_facts.h"
-#include "rhizome/array_versions.h"
-#include "rhizome/external_id.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_types.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/escaped_text.h"
 #include "storage/io/walk_files.h"
 #include "tools/cli/text.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rhizome/neighbor_sampling.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/verbs.h"

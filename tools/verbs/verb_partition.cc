@@ -7,6 +7,7 @@
 
 #include "cache/job/process_memory.h"
 #include "index/ingest/edge_pairs.h"
+#include "storage/io/files.h"
 #include "tools/cli/help.h"
 #include "tools/cli/npy_output.h"
 #include "tools/cli/scratch_folder.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "index/ingest/ingest_plan.h"
+#include "index/partition/partitioner.h"
 #include "tools/cli/help.h"
 #include "tools/cli/text.h"
 #include "tools/import/ingest_flags.h"

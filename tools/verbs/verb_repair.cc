@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "rhizome/repair.h"
-#include "rhizome/repair_graph.h"
+#include "rhizome/maintenance.h"
+#include "rhizome/verify.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/verbs.h"
 

@@ -4,10 +4,10 @@
 #include <functional>
 #include <utility>
 
+#include "cache/lists/direct_neighbors.h"
 #include "cache/lists/neighbor_cache.h"
 #include "index/graph/live_vertices.h"
 #include "index/input/table_reader.h"
-#include "rhizome/direct_neighbors.h"
 #include "rhizome/sampler.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/help.h"

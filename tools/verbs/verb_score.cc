@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "cache/job/process_memory.h"
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/gnn_library.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "rhizome/array_versions.h"
-#include "rhizome/nearest.h"
+#include "rhizome/graph_lookup.h"
+#include "storage/array/array_versions.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text.h"
 #include "tools/import/elements.h"

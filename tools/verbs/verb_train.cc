@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/flag_names.h"
 #include "tools/cli/gnn_library.h"

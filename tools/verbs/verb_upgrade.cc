@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "rhizome/upgrade.h"
+#include "storage/maintenance/upgrade.h"
 #include "tools/verbs/verbs.h"
 
 namespace rhizome {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "rhizome/backup.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/verify.h"
-#include "rhizome/verify_store.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/verbs.h"

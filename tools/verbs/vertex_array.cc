@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "rhizome/array_facts.h"
-#include "rhizome/array_versions.h"
+#include "index/base/staleness.h"
+#include "storage/array/array_facts.h"
+#include "storage/array/array_versions.h"
 #include "tools/cli/text.h"
 
 namespace rhizome {

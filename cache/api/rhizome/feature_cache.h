@@ -6,17 +6,18 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/hold_limits.h"
+#include "rhizome/job_report.h"
+#include "rhizome/manifest.h"
 #include "rhizome/policy.h"
-#include "rhizome/read_cost.h"
-#include "rhizome/read_counts.h"
-#include "rhizome/row_fetcher.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/resource_options.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -25,6 +26,26 @@ class BufferPool;
 }  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
+
+class RowReader;
+
+class RowFetcher;
+
+/// Index of a slot, the memory for one unit (a row or a decoded chunk). Slots are contiguous.
+using SlotId = std::uint32_t;
+
+/// Number of slots for units that steps hold in addition to the frames, until they release them.
+struct HoldLimits {
+  std::uint64_t slots = 0;  ///< soft limit; a step that needs more waits for a release
+
+  /// Hard limit, at least `slots`; addresses are reserved for this many. Slots above the soft limit
+  /// are used only if a wait would never end. Memory is allocated only as slots are used.
+  std::uint64_t most = 0;
+};
+
+/// Creates the fetcher of a cache, given the reader of the array on the local disk.
+using RowFetcherFactory = std::function<Result<std::unique_ptr<RowFetcher>>(
+    std::unique_ptr<RowReader> local, const ArrayEntry& array)>;
 
 /// Settings fixed when a FeatureCache opens.
 struct FeatureCacheOptions {
@@ -54,12 +75,6 @@ struct FeatureCacheOptions {
   /// all rows are read from the local disk, with all checksums loaded at Open.
   RowFetcherFactory fetcher = {};
 };
-
-/// Returns the number of rows of `kept_row_bytes` bytes that are read at once ahead of a
-/// superbatch. If a policy lists the prefill keys that are read (Policy::PrefillReads), all of them
-/// are read in order in pieces of this many rows, except for the last piece. The requests to other
-/// ranks are then the same in each run.
-std::size_t PrefillPiece(std::size_t kept_row_bytes);
 
 /// Statistics of a cache. Bytes and reads refer to the local disk.
 struct GatherStats : RowReads {

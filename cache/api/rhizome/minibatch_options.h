@@ -2,15 +2,79 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/export.h"
 #include "rhizome/feed_options.h"
 #include "rhizome/file_system.h"
 #include "rhizome/policy.h"
-#include "rhizome/prefetch.h"
+#include "rhizome/status.h"
 
 namespace RHIZOME_API rhizome {
+
+/// Counts of what one rank stores and does in distributed training, over all epochs.
+struct RankCounts {
+  std::uint32_t first_home = 0, homes = 0;  ///< consecutive homes
+  std::uint64_t rows = 0;                   ///< rows of its homes
+  std::uint64_t training_vertices = 0;
+  std::uint64_t minibatches = 0;
+  std::uint64_t edges = 0;                  ///< sampled edges
+  std::uint64_t rows_requested = 0;         ///< by its minibatches, distinct rows of each
+  std::uint64_t remote_rows_requested = 0;  ///< part of these that other ranks own
+  std::uint64_t disk_rows = 0;              ///< fetched from its own disk, including prefill
+  std::uint64_t remote_rows = 0;            ///< fetched from other ranks, including prefill
+  std::uint64_t served_rows = 0;            ///< fetched from it by other ranks
+  std::uint64_t requests = 0;               ///< sent requests; each has a reply
+  std::uint64_t served_requests = 0;
+  std::uint64_t bytes_in = 0, bytes_out = 0;  ///< requests, replies and headers
+  std::uint64_t pool_bytes = 0;
+};
+
+/// Policies for rows of other ranks: which of them a rank caches, and when they are fetched.
+///
+/// With kBelady, one schedule manages the whole pool, with rows from the local disk and from other
+/// ranks, weighted by their costs. The other policies implement other systems for comparison. They
+/// manage a part of the pool for rows of other ranks; the schedule manages the rest for the rank's
+/// own rows.
+enum class Prefetch : std::uint8_t {
+  kBelady,
+
+  /// MassiveGNN ("Prefetching for Distributed-Memory GNN Training", Algorithms 1 and 2): initially
+  /// caches the neighbours of own rows with the highest degree. At the end of each superbatch,
+  /// which is its interval Delta, scores determine which of them are replaced.
+  kScored,
+
+  /// SALIENT++ (MLSys 2023): caches, for the whole job, the rows that a minibatch most probably
+  /// needs, by vertex-inclusion probability.
+  kVip,
+
+  /// RapidGNN (arXiv 2505.10806): caches, in each epoch, the rows that the epoch requests most
+  /// often. A superbatch is an epoch.
+  kEpoch,
+  kStatic,  ///< for the whole job, the neighbours of own rows with the highest degree
+  kLru,     ///< least recently used eviction
+  kNone,    ///< no cache: rows are fetched when a minibatch requests them, as in DistDGL
+};
+
+struct PrefetchOptions {
+  Prefetch policy = Prefetch::kBelady;
+
+  /// Bytes of the pool for rows of other ranks; absent: half of the pool. Not with kBelady or
+  /// kNone.
+  std::optional<std::uint64_t> remote_bytes = {};
+  double gamma = 0.995;  ///< decay of the eviction score of kScored, in (0, 1)
+};
+
+std::vector<Prefetch> AllPrefetches();
+std::string_view PrefetchName(Prefetch policy);
+
+/// Returns whether a policy needs the neighbour lists of all rows in memory.
+bool NeedsLists(Prefetch policy);
+
+/// Checks the options. `superbatch` is the requested length; 0: none. Errors: kInvalidArgument, an
+/// option that the policy does not support, or that is out of range.
+Status CheckPrefetch(const PrefetchOptions& options, std::uint64_t superbatch = 0);
 
 class Transport;
 

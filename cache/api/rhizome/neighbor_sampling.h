@@ -2,13 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
@@ -23,7 +25,7 @@ struct TypedFanouts {
 inline constexpr std::string_view kOtherTypes = "default";
 
 /// How training and inference sample the neighbours of a layer: like SamplerOptions
-/// (rhizome/sampler_options.h), with names instead of ids.
+/// (rhizome/sampler.h), with names instead of ids.
 /// Threads: a value type.
 struct NeighborSampling {
   /// Which lists are walked. kBoth walks both directions as one list; in an undirected store they
@@ -56,5 +58,38 @@ Result<TypeId> FindEdgeType(const GraphSnapshot& graph, std::string_view name);
 /// Describes the options that differ from the default, such as "out-edges and in-edges; by weight";
 /// empty if there are none. Options that draw the same edges have equal descriptions.
 std::string DescribeSampling(const NeighborSampling& sampling);
+
+/// The order of the rows that a worker reads and writes.
+enum class RowRule : std::uint8_t {
+  kStored,
+  kNatural,
+  kRandom,
+  kPds,
+  kBfs,
+  kFirstUse,    ///< by first use, in the order of the targets
+  kReferences,  ///< by the number of targets that read them, descending; ties by first use
+  kBlockCount,  ///< by the number of blocks that read them, descending; ties by first use
+  /// Lexicographically by the blocks that read them, with blocks of few rows first; rows read by
+  /// one block come after all others. Not from a paper; it needs half as many requests as
+  /// kReferences.
+  kBlocks,
+};
+
+/// The part of a store that a model reads: its arrays, and the edges that it follows.
+struct DataOptions {
+  std::string features = "feat";  ///< array of input rows
+  std::string labels = "label";   ///< array of classes or values
+  std::string split = "split";    ///< array of sets, or NAME:K (ParseSplitReference)
+
+  /// How neighbours are sampled. Fanouts by edge type (NeighborSampling::typed_fanouts) replace
+  /// fanouts for all types.
+  NeighborSampling sampling = {};
+
+  /// Whether layers that sum or average use edge weights; default: if the store has weights.
+  std::optional<bool> edge_weights = {};
+
+  /// kDirect: adjacency lists remain on disk.
+  TopologyPlace topology = TopologyPlace::kMemory;
+};
 
 }  // namespace rhizome

@@ -1,15 +1,24 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "rhizome/export.h"
-#include "rhizome/result.h"
+#include "rhizome/resource_options.h"
+#include "rhizome/status.h"
+
+namespace rhizome {
+inline namespace internal {
+class ScheduleHistory;
+}  // namespace internal
+}  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
 
@@ -74,14 +83,6 @@ struct Trace {
   }
 };
 
-/// A key_count that admits every key.
-inline constexpr std::uint64_t kAnyKey = std::uint64_t{1} << 63;
-
-/// Checks that the offsets of `trace` divide its keys into consecutive steps and that all keys are
-/// in [0, key_count). Errors: kInvalidArgument, naming the violation. Does not check that keys are
-/// distinct within a step; callers that depend on it must do so.
-Status CheckTrace(const Trace& trace, std::uint64_t key_count = kAnyKey);
-
 /// Decides which keys are kept in memory. A policy is pure (no I/O, no clock), so that replaying a
 /// trace gives exact counts.
 /// Threads: not thread-safe.
@@ -109,51 +110,38 @@ class Policy {
   virtual std::uint32_t frames_needed() const { return std::numeric_limits<std::uint32_t>::max(); }
 };
 
-/// Creates a policy that keeps the most recently used (LRU) or the most recently inserted (FIFO)
-/// keys, or nothing (None), with `frame_count` frames over keys in [0, key_count). LRU and FIFO
-/// never bypass, except that only the last keys of a step are kept if the step is larger than the
-/// pool.
-///
-/// Precisely: hits are judged against the pool as it was when the step began. Then the keys pass
-/// one by one, in the step's order, through a queue of frame_count keys. LRU moves a hit to the
-/// young end, FIFO leaves it in place; a miss enters at the young end. O(1) per access.
-std::unique_ptr<Policy> MakeLruPolicy(std::uint32_t frame_count, std::uint64_t key_count);
-std::unique_ptr<Policy> MakeFifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
-std::unique_ptr<Policy> MakeNonePolicy();
+/// Returns every kind of policy, the default first. Their names are the values of `--cache`.
+std::vector<PolicyKind> AllPolicies();
+std::string_view PolicyName(PolicyKind kind);
+std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
-/// These policies also process a step's keys one by one. CLOCK evicts the oldest key unless it was
-/// used since it was last the oldest. S3-FIFO follows Yang et al., "FIFO queues are all you need
-/// for cache eviction" (SOSP 2023), with a tenth of the frames for the small queue.
-std::unique_ptr<Policy> MakeClockPolicy(std::uint32_t frame_count, std::uint64_t key_count);
-std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
+/// Returns whether a policy of this kind is built for one trace and cannot run any other.
+bool KnowsTheFuture(PolicyKind kind);
 
-/// Creates a policy that keeps exactly the keys of the last step, or the first frame_count of them,
-/// and evicts all others even if their frames are not needed (the Match process of FastGL, section
-/// 4.1). A sampler lists first the vertices that it finds first, which usually have a high degree.
-/// O(1) per access.
-std::unique_ptr<Policy> MakeMatchPolicy(std::uint32_t frame_count, std::uint64_t key_count);
+/// Returns whether a policy of this kind uses a history of earlier traces.
+bool TakesPrior(PolicyKind kind);
 
-/// Creates a policy with a fixed, prefilled set that never changes: the first frame_count keys of
-/// `ranking`, best first.
-/// Errors: kInvalidArgument, a key of the ranking is out of range; kOutOfMemory.
-Result<std::unique_ptr<Policy>> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
-                                                 std::span<const CacheKey> ranking);
+/// Returns the memory of a policy in bytes per key in [0, key_count), in addition to its memory per
+/// frame and access.
+std::uint64_t PolicyBytesPerKey(PolicyKind kind);
 
-/// Returns the keys of a trace by descending number of requests (ties: by key). This is the best
-/// static set, and the baseline that `bench pool` shows. Errors: any error of CheckTrace;
-/// kOutOfMemory.
-Result<std::vector<CacheKey>> RankByUse(const Trace& trace, std::uint64_t key_count);
+/// Parameters of a policy besides its trace.
+struct PolicyOptions {
+  PolicyKind kind = PolicyKind::kBelady;
+  std::uint32_t frame_count = 0;
+  std::uint64_t key_count = 0;
+  std::uint64_t unit_bytes = 1;  ///< bytes of a row, for kCost
+  ReadCost cost = {};            ///< for kCost
 
-/// Counts of a replayed trace. reads = prefill + misses.
-struct ReplayCounts {
-  std::uint64_t requests = 0;
-  std::uint64_t hits = 0;
-  std::uint64_t prefill = 0;
-  std::uint64_t misses = 0;
-  std::uint64_t reads() const { return prefill + misses; }
+  /// Superbatches that precede the trace, for kinds for which TakesPrior is true. The policy starts
+  /// with the pool contents that they left, and the trace is added to the history. If null, the
+  /// pool starts empty, and keys that the trace does not request again are worth nothing.
+  ScheduleHistory* history = nullptr;
 };
 
-/// Replays a whole trace and counts. Errors: any error of CheckTrace or Policy::Step; kOutOfMemory.
-Result<ReplayCounts> Replay(Policy& policy, const Trace& trace);
+/// Creates the policy of that kind for one trace; without frames, kNone. Policies that do not know
+/// the future use only the steps passed to them. Errors: for policies that know the future, any
+/// error of MakeBeladySchedule; kInvalidArgument, there is no such kind; kOutOfMemory.
+Result<std::unique_ptr<Policy>> MakePolicy(const PolicyOptions& options, const Trace& trace);
 
 }  // namespace rhizome

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,9 @@
 #include "rhizome/export.h"
 
 namespace RHIZOME_API rhizome {
+
+/// Sets of vertices in a split array, with their values.
+enum class Split : std::uint8_t { kTrain = 0, kValid = 1, kTest = 2, kNone = 255 };
 
 /// Kind of prediction for a vertex, with its scores and its loss.
 enum class Task : std::uint8_t {

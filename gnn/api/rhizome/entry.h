@@ -8,13 +8,13 @@
 #include "rhizome/infer_options.h"
 #include "rhizome/job_control.h"
 #include "rhizome/model_spec.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/train_options.h"
 
 // The torch-free entry point of librhizome_gnn. A program that links only librhizome loads the
 // library with dlopen and compares the result of kGnnBuildSymbol with BuildId()
-// (rhizome/build_id.h): the two libraries share classes, so they must be of the same build. Then it
-// looks up kGnnEntrySymbol.
+// (storage/store/build_id.h): the two libraries share classes, so they must be of the same build.
+// Then it looks up kGnnEntrySymbol.
 
 namespace RHIZOME_API rhizome {
 

@@ -8,20 +8,17 @@
 #include <vector>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/codec.h"
-#include "rhizome/compute_on.h"
-#include "rhizome/data_options.h"
 #include "rhizome/export.h"
-#include "rhizome/external_id.h"
 #include "rhizome/file_system.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_report.h"
-#include "rhizome/pass_layout.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/neighbor_sampling.h"
 #include "rhizome/policy.h"
 #include "rhizome/resource_options.h"
-#include "rhizome/store_point.h"
 #include "rhizome/task_metrics.h"
+#include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
 

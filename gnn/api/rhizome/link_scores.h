@@ -9,7 +9,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/types.h"
 
 // The torch-free entry point of link prediction in librhizome_gnn; see entry.h.

@@ -9,6 +9,9 @@
 
 namespace RHIZOME_API rhizome {
 
+/// Selects whether a model is computed on the CPU or on a CUDA device.
+enum class ComputeOn : std::uint8_t { kCpu, kCuda };
+
 /// A setting of a kind of network: its name, valid values and default, all as text.
 struct ModelOption {
   enum class Type : std::uint8_t { kFlag, kInteger, kNumber, kChoice };

@@ -8,7 +8,7 @@
 
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
-#include "rhizome/ingest_options.h"
+#include "rhizome/ingest.h"
 #include "rhizome/job_control.h"
 #include "rhizome/manifest.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "rhizome/export.h"
-#include "rhizome/external_id.h"
 #include "rhizome/graph.h"
-#include "rhizome/result.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/status.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -1,24 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rhizome/export.h"
-#include "rhizome/external_id.h"
+#include "rhizome/file_system.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "rhizome/manifest.h"
-#include "rhizome/result.h"
-#include "rhizome/staleness.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
-#include "rhizome/store_point.h"
+#include "rhizome/store_options.h"
 #include "rhizome/types.h"
-#include "rhizome/verify.h"
 #include "rhizome/write_batch.h"
 
 namespace rhizome {
@@ -34,7 +32,7 @@ struct GraphParts;
 namespace RHIZOME_API rhizome {
 
 class GraphSnapshot;
-struct SampledSubgraph;  // rhizome/sampler_options.h
+struct SampledSubgraph;  // rhizome/sampler.h
 struct SamplerOptions;
 
 /// Options of Graph::Open of a path.
@@ -56,7 +54,7 @@ struct OpenOptions {
 /// results: no result refers to a state that another thread may free. To access the parts of a
 /// graph, take a Snapshot. In a forked child, reads of data in memory continue to work; Write,
 /// Compact, Refresh, and reads of the catalogue fail with kInvalidArgument. The child may end by
-/// exit() (rhizome/process.h).
+/// exit() (storage/base/process.h).
 /// Ownership: a graph that was opened by its path owns its store. Another store must outlive its
 /// live graph, and has at most one.
 class Graph {
@@ -272,11 +270,5 @@ class GraphSnapshot final : public Graph {
   friend class Graph;
   using Graph::Graph;
 };
-
-/// Checks the properties that need the whole graph (counts, permutation, offsets, both sides of
-/// every edge, degrees, partition sets, sidecars against rows) and adds findings to `report`.
-/// Errors: as VerifyStore.
-Status VerifyGraph(FileSystem& fs, const Path& store, const JobControl& control,
-                   VerifyReport& report);
 
 }  // namespace rhizome

@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -89,5 +92,101 @@ class RowLookup {
   explicit RowLookup(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Look-ups of ids for many vertices in one call, all at one commit (for a live graph, the commit
+/// when the call begins). `out` has the length of the input; after an error it is unspecified.
+/// Errors: kInvalidArgument, a value out of range (naming it), or an `out` of another length.
+/// Threads: any.
+Status VerticesAt(const Graph& graph, std::span<const Row> rows, std::span<VertexId> out);
+Status RowsOf(const Graph& graph, std::span<const VertexId> vertices, std::span<Row> out);
+Status TypesOf(const Graph& graph, std::span<const VertexId> vertices, std::span<TypeId> out);
+
+/// Finds the vertices of external ids, as Graph::Find does.
+/// Errors: as above; kNotFound, quoting the first unknown id.
+Status FindAll(const Graph& graph, const IdSpan& ids, std::span<VertexId> out);
+
+/// External ids of a store's kind; the list of the other kind is empty.
+struct ExternalIds {
+  std::vector<std::int64_t> integers;
+  std::vector<std::string> texts;
+};
+
+/// Returns the external ids of vertices, in order.
+/// Errors: kInvalidArgument, an id out of range.
+Result<ExternalIds> ExternalIdsOf(const Graph& graph, std::span<const VertexId> vertices);
+
+/// Numbers the edges of a snapshot from 0, so that an EdgeId is one integer: partition by
+/// partition, each in the order of its edge ids, followed by the edges written since the
+/// generation, in the order of their commits. The number of an edge does not change with further
+/// commits, and is the same in every process that reads the store, until the next compaction.
+/// Threads: const.
+/// Ownership: a value.
+class EdgeNumbering {
+ public:
+  explicit EdgeNumbering(const GraphSnapshot& graph);
+
+  std::int64_t Of(const EdgeId& edge) const {
+    return static_cast<std::int64_t>(first_[edge.partition] + edge.position);
+  }
+
+  /// Returns the edge with a number.
+  /// Errors: kInvalidArgument, a negative number.
+  Result<EdgeId> At(std::int64_t number) const;
+
+  /// Returns the number of edges of the generation. They have lower numbers than all other edges.
+  std::uint64_t generation_edges() const { return first_.back(); }
+
+ private:
+  std::vector<std::uint64_t> first_;  // [partitions + 1]; last: edges written since the generation
+};
+
+/// Returns the columns that ReadEdgeRows can read: the attributes of the edges
+/// (Graph::edge_attributes); "weight", a float32, if the graph has weights; and "type", an int64,
+/// which is an index into edge_types(). An attribute with one of these names takes precedence over
+/// the built-in column.
+std::vector<EdgeAttributeInfo> EdgeColumns(const Graph& graph);
+
+/// Returns the column with a name.
+/// Errors: kNotFound, listing the existing names.
+Result<EdgeAttributeInfo> FindEdgeColumn(const Graph& graph, std::string_view name);
+
+/// Reads a column of edges by their numbers (EdgeNumbering, graph_lookup.h), for example for the
+/// edges that a sampler drew. Numbers may repeat. `out` has the shape [edges.size(), values of the
+/// column]. Numbers are valid for one generation; after a compaction they denote other edges, so
+/// use one Snapshot for this function and for the sampler. An edge of the generation that was
+/// deleted later still has its values.
+/// Errors: kNotFound, no such column; kInvalidArgument, a number that no edge has (naming it), an
+/// edge written since the generation and deleted again, a wrong size of `out`, values from files in
+/// a forked child, or a weight or type of a partition that is not loaded; kCorruption; kIoError.
+/// After an error `out` is unspecified.
+/// Threads: any.
+Status ReadEdgeRows(const Graph& graph, std::string_view name, std::span<const std::int64_t> edges,
+                    std::span<std::byte> out);
+
+/// A vertex, and the cosine between its row and the query.
+struct ScoredVertex {
+  VertexId vertex = 0;
+  double score = 0;
+  friend bool operator==(const ScoredVertex&, const ScoredVertex&) = default;
+};
+
+/// Returns the k vertices whose rows of `array` have the largest cosine with `query`, shape
+/// [columns], the largest first and ties by vertex id. Rows that are all zeros or not finite are
+/// omitted. It compares all rows, a chunk in memory at a time; sums are in double. `non_finite`, if
+/// not null, is set to the number of rows omitted because of NaN or an infinite value.
+/// Errors: kNotFound, no such array; kInvalidArgument, not a vertex array, a query of another width
+/// or without a direction (all zeros, or not finite), a value that float32 cannot hold;
+/// kInterrupted; any error of reading.
+Result<std::vector<ScoredVertex>> NearestRows(const Graph& graph, std::string_view array,
+                                              std::span<const float> query, std::uint64_t k,
+                                              const JobControl& control,
+                                              std::uint64_t* non_finite = nullptr);
+
+/// As NearestRows, with the row of a vertex as the query; the vertex itself is omitted.
+/// Errors: as NearestRows; kInvalidArgument, an id out of range.
+Result<std::vector<ScoredVertex>> NearestVertices(const Graph& graph, std::string_view array,
+                                                  VertexId vertex, std::uint64_t k,
+                                                  const JobControl& control,
+                                                  std::uint64_t* non_finite = nullptr);
 
 }  // namespace rhizome

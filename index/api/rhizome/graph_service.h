@@ -12,7 +12,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "rhizome/store_options.h"
 
@@ -48,7 +48,7 @@ struct ServiceOptions {
   bool warm = false;
   LookupOptions warm_limits = {};
 
-  /// Receives the log, see rhizome/logger.h. Unset: no log.
+  /// Receives the log, see storage/base/logger.h. Unset: no log.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;
 

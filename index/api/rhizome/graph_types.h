@@ -1,17 +1,103 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "rhizome/dtype.h"
 #include "rhizome/export.h"
-#include "rhizome/partitioner.h"
-#include "rhizome/reorder.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
+
+/// The algorithms that divide edges; see PartitionEdges and StreamingPartitioner.
+enum class PartitionerKind : std::uint8_t {
+  kRefined,
+  kAdaDne,
+  kDne,
+  kHash2d,
+  kDbh,
+  kHdrf,
+  kRandom,
+  kRange,
+};
+
+/// Options of PartitionEdges and StreamingPartitioner.
+struct PartitionOptions {
+  PartitionerKind kind = PartitionerKind::kRefined;
+
+  /// Range [1, kMaxPartitions].
+  std::uint32_t partitions = 1;
+  std::uint64_t seed = 1;
+  std::uint32_t threads = 1;
+
+  /// kRefined, kDne, kHdrf: hard cap on a partition's edges, as a multiple of the mean. At least 1.
+  /// The cap is rounded up so that all edges fit, which matters only for partitions of a few edges.
+  double max_edge_balance = 1.05;
+
+  /// kRefined: bound on a partition's vertices, as a multiple of the mean. At least 1. It is
+  /// enforced at any cost in replicas, unless the graph has so few edges that even random
+  /// assignment leaves some partition above it. In that case the result is the best balance found,
+  /// so that tiny graphs can be partitioned.
+  double max_vertex_balance = 1.3;
+
+  /// kHdrf: weight of balance against replicas. Finite, at least 0. Above 1 it also spreads edges
+  /// whose order keeps neighbours together.
+  double hdrf_lambda = 1.1;
+};
+
+/// External ids in memory, all of them integers or all of them texts; the other list is empty.
+/// Ownership: borrows both lists, and the texts.
+struct IdSpan {
+  std::span<const std::int64_t> integers = {};
+  std::span<const std::string_view> texts = {};
+
+  std::size_t size() const { return integers.size() + texts.size(); }
+};
+
+/// Edges in memory: edge i goes from src[i] to dst[i]. Both have the same size and kind of ids.
+struct EdgeSpans {
+  IdSpan src;
+  IdSpan dst;
+
+  std::size_t size() const { return src.size(); }
+};
+
+/// The user's key of a vertex: an integer or a UTF-8 string.
+using ExternalId = Variant<std::int64_t, std::string>;
+
+/// Formats an id: "42" or "dog.n.01".
+std::string ToString(const ExternalId& id);
+
+/// Parses a canonical decimal integer: no sign except '-', no leading zeros, in range. Returns
+/// nullopt for any other text.
+std::optional<std::int64_t> ParseCanonicalInteger(std::string_view text);
+
+/// The staleness of an array that `infer` computed, as known without reading lists.
+struct Staleness {
+  /// The number of rows marked in NAME.stale, from the array's attributes.
+  std::uint64_t marked_rows = 0;
+
+  /// Edges, vertices or features were written after the commit that the array was computed from,
+  /// and no compaction has marked the affected rows yet.
+  bool written_since = false;
+
+  bool any() const { return marked_rows != 0 || written_since; }
+};
+
+/// The orders of rows (docs/DESIGN.md, section 4, "Order").
+enum class OrderKind : std::uint8_t {
+  /// (owner, vertex type, degree descending, vertex id), after GLISP's PDS (section III-D), which
+  /// sorts by partition and degree
+  kPds,
+  kPs,       ///< (owner, vertex type, vertex id)
+  kNatural,  ///< vertex id
+  kDegree,   ///< (degree descending, vertex id)
+  kRandom,   ///< a seeded shuffle
+};
 
 /// An edge, valid within one generation: its position among the edges of its partition.
 struct EdgeId {

@@ -16,10 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/dtype.h"
 #include "rhizome/export.h"
-#include "rhizome/external_id.h"
-#include "rhizome/store_id.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -8,7 +8,7 @@
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/verify.h"
 
 namespace RHIZOME_API rhizome {

@@ -1,18 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "rhizome/codec.h"
-#include "rhizome/dtype.h"
 #include "rhizome/export.h"
-#include "rhizome/hash.h"
-#include "rhizome/result.h"
-#include "rhizome/store_id.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
@@ -33,6 +27,10 @@ enum class ArrayLayout : std::uint8_t {
   kChunk = 2,  ///< chunks that may be compressed, for scans
 };
 std::string_view ArrayLayoutName(ArrayLayout layout);
+
+/// A value for ArrayEntry::inner_rows, and for options that set it, that requests shards with inner
+/// chunks of 32 to 64 KiB (or of one row).
+inline constexpr std::uint64_t kChosenInnerRows = ~std::uint64_t{0};
 
 /// How readers of Zarr see an array. Stored on disk: never renumber, only append.
 enum class ArrayForm : std::uint8_t {
@@ -146,13 +144,5 @@ struct Manifest {
   const ArrayEntry* FindArray(std::string_view name) const;
   const ArraySeries* FindSeries(std::string_view name) const;
 };
-
-/// Serialises a manifest (storage/FORMAT.md, "Manifest"). Files, arrays and series must be sorted.
-std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& store_id);
-
-/// Parses a manifest and checks everything: magic, version, store id, seal, every size, name and
-/// path. Accesses no file, so that fuzz/ can drive it. Errors: kCorruption, naming offset and
-/// field; kUnsupported.
-Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId& store_id);
 
 }  // namespace rhizome

@@ -9,7 +9,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "rhizome/export.h"
@@ -69,7 +68,6 @@ inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::kCoun
 inline constexpr std::size_t kGauges = static_cast<std::size_t>(Gauge::kCount_);
 inline constexpr std::size_t kTimers = static_cast<std::size_t>(Timer::kCount_);
 inline constexpr std::size_t kStatusCodes = static_cast<std::size_t>(StatusCode::kInterrupted) + 1;
-inline constexpr std::uint64_t kSampledCalls = 16;
 
 /// A histogram of durations. The upper bound of bucket i is 256 ns * 2^i; the last bucket has none.
 struct LatencyHistogram {
@@ -138,41 +136,6 @@ class Metrics {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
-};
-
-/// Times a call and counts its error. Does nothing if `metrics` is null.
-class CallMetrics {
- public:
-  /// Times this call.
-  CallMetrics(Metrics* metrics, Timer timer) : CallMetrics(metrics, timer, metrics != nullptr) {}
-
-  /// Counts this call in `calls`, and times one call in kSampledCalls.
-  CallMetrics(Metrics* metrics, Timer timer, Counter calls)
-      : CallMetrics(metrics, timer,
-                    metrics != nullptr && metrics->Add(calls) % kSampledCalls == 0) {}
-
-  CallMetrics(const CallMetrics&) = delete;
-  CallMetrics& operator=(const CallMetrics&) = delete;
-  ~CallMetrics() {
-    if (timed_) metrics_->Observe(timer_, std::chrono::steady_clock::now() - start_);
-  }
-
-  /// Counts `status` if it is an error, and returns it.
-  Status Done(Status status) const {
-    if (metrics_ != nullptr && !status.ok()) metrics_->CountError(status.code());
-    return status;
-  }
-
- private:
-  CallMetrics(Metrics* metrics, Timer timer, bool timed)
-      : metrics_(metrics), timer_(timer), timed_(timed) {
-    if (timed_) start_ = std::chrono::steady_clock::now();
-  }
-
-  Metrics* const metrics_;
-  const Timer timer_;
-  const bool timed_;
-  std::chrono::steady_clock::time_point start_;
 };
 
 /// Calls a callback with a snapshot every `period`, and once more on destruction, from its own

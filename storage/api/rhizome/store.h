@@ -13,8 +13,8 @@
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
-#include "rhizome/store_id.h"
 #include "rhizome/store_options.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -27,6 +27,8 @@ struct DeltaCommit;
 }  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
+
+class Logger;
 
 /// A store is a directory that contains one graph (docs/DESIGN.md, section 3). This class manages
 /// its files, locks, manifests and the commit point; Graph (rhizome/graph.h) reads the contents.

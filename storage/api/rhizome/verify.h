@@ -1,18 +1,35 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "rhizome/damage.h"
 #include "rhizome/export.h"
-#include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/manifest.h"
+#include "rhizome/status.h"
 
 namespace RHIZOME_API rhizome {
+
+class FileDeriver;
+
+/// A defect of a store, proven by the bytes that were read or by a missing file.
+struct Damage {
+  std::string file;                ///< relative to the store
+  std::uint64_t offset_bytes = 0;  ///< from the start of the file
+  std::string what;                ///< the defect in words
+
+  /// True if only an earlier version of the current generation's arrays refers to the file, so that
+  /// the current version is intact. The next writer removes the file once no process reads that
+  /// version.
+  bool earlier = false;
+};
+
+/// A file that could not be read, for lack of permission, descriptors or memory, or because of a
+/// device error. This does not mean that its bytes are damaged.
+struct Unread {
+  std::string file;  ///< relative to the store
+  Status why;
+};
 
 /// The result of a verification.
 struct VerifyReport {
@@ -40,48 +57,27 @@ struct VerifyReport {
   Status verdict() const;
 };
 
-/// Receives whole files of the current generation while VerifyFiles reads them, so that a check of
-/// their contents need not read them again. Threads: Admit and Take are called from many threads at
-/// once, while other files are being read. Ownership: must outlive the call.
-class FileTaker {
- public:
-  virtual ~FileTaker() = default;
-
-  /// Called with the current manifest before any file that it names is read; not called if the
-  /// manifest is damaged.
-  virtual void Begin(const Manifest& manifest) = 0;
-
-  /// Returns whether the taker may want a file. Such files are read before the others, in the order
-  /// of their paths.
-  virtual bool Wants(const FileEntry& file) const = 0;
-
-  /// Returns whether there is memory for such a file. Called when its scan begins; if it returns
-  /// true, Take follows.
-  virtual bool Admit(const FileEntry& file) = 0;
-
-  /// Receives the file's bytes, which have the manifest's hashes; nullopt if they do not, or could
-  /// not be read.
-  virtual void Take(const FileEntry& file, std::optional<std::vector<std::byte>> bytes) = 0;
-
-  /// Called before Begin for each array of layout kRow that has its sidecar. Returns a function
-  /// that is called with each of its rows while they are read, from many threads at once and with
-  /// chunks in any order; empty if the taker does not want them. Rows that cannot be read are
-  /// omitted.
-  using SeeRow = std::function<void(std::uint64_t row, std::span<const std::byte> bytes)>;
-  virtual SeeRow RowsOf(const ArrayEntry& array) {
-    static_cast<void>(array);
-    return {};
-  }
+/// A note on what repair did, or could not do, with a file or an array.
+struct RepairNote {
+  std::string what;  ///< a file, relative to the store, or an array ("array 'emb'")
+  std::string how;   ///< in words
 };
 
-/// Reads every byte of a store and compares it with what was committed: the catalogue's own
-/// checksums, every manifest, every file's length, CRC-32C and XXH3-128, and the rows of row arrays
-/// with their sidecars. It also finds missing files, and files that cannot be leftovers of a killed
-/// writer. It reads with O_DIRECT if the file system supports it, with many reads in flight, hashes
-/// on up to eight threads, and continues after damage, so that the list is complete. VerifyStore
-/// (rhizome/verify_store.h) also checks what only a graph can know, and reads the bytes only once.
-/// Errors: as VerifyStore.
-Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
-                                 FileTaker* taker = nullptr);
+struct RepairOptions {
+  /// If false, an array that lost rows is dropped. If true, it is kept with the values of
+  /// FillMissingRows (array_facts.h) in the lost rows, which its attribute "lost_rows" lists.
+  bool fill_holes = false;
+  bool dry_run = false;            ///< change nothing, and report what would be done
+  FileDeriver* deriver = nullptr;  ///< borrowed; nullptr: files that need it are lost
+};
+
+struct RepairReport {
+  std::vector<Damage> found;            ///< by VerifyFiles, before the repair
+  std::vector<RepairNote> rebuilt;      ///< files that have their committed content again
+  std::vector<RepairNote> quarantined;  ///< files moved out of the store; `how` is the new path
+  std::vector<RepairNote> lost;         ///< lost data, with advice
+  std::string quarantine;               ///< the folder next to the store; empty if none was needed
+  VerifyReport after;                   ///< by VerifyFiles, after the repair
+};
 
 }  // namespace rhizome

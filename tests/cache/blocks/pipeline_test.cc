@@ -14,7 +14,10 @@
 #include "cache/feed/row_degrees.h"
 #include "cache/feed/superbatch.h"
 #include "cache/job/bounded_queue.h"
-#include "rhizome/policies.h"
+#include "cache/policy/basic_policies.h"
+#include "rhizome/policy.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 #include "testing/planted_graph.h"
 
 // Tests of the parts of the pipelines: minibatches on scratch files, bounded queues, division of a

@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
 

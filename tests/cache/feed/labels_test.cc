@@ -1,5 +1,7 @@
-#include "rhizome/labels.h"
+#include "cache/feed/labels.h"
 
+#include "index/generation/graph_builder.h"
+#include "index/ingest/ingest_graph.h"
 #include "rhizome/graph.h"
 #include "rhizome/write_batch.h"
 #include "testing/planted_graph.h"

@@ -2,7 +2,9 @@
 #include <map>
 #include <set>
 
-#include "rhizome/edge_times.h"
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
+#include "rhizome/ingest.h"
 #include "rhizome/loader.h"
 #include "rhizome/sampler.h"
 #include "testing/planted_graph.h"

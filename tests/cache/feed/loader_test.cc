@@ -8,9 +8,13 @@
 #include <thread>
 
 #include "cache/job/process_memory.h"
-#include "rhizome/policies.h"
-#include "rhizome/row_reader.h"
+#include "index/generation/graph_builder.h"
+#include "index/sample/edge_times_in_memory.h"
+#include "rhizome/ingest.h"
+#include "rhizome/policy.h"
 #include "rhizome/sampler.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/row_reader.h"
 #include "testing/planted_graph.h"
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"

@@ -13,6 +13,9 @@
 #include "cache/feed/resolve_sampling.h"
 #include "cache/feed/row_degrees.h"
 #include "cache/feed/superbatch.h"
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
+#include "rhizome/ingest.h"
 #include "testing/test_store.h"
 
 // Tests of NeighborSampling, the options of sampling by name (directions, weights, types,

@@ -7,6 +7,8 @@
 
 #include "cache/feed/compute_metrics.h"
 #include "cache/feed/score_table.h"
+#include "index/generation/graph_builder.h"
+#include "index/ingest/ingest_graph.h"
 #include "testing/planted_graph.h"
 #include "testing/testing.h"
 

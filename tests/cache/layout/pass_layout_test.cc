@@ -1,4 +1,4 @@
-#include "rhizome/pass_layout.h"
+#include "cache/layout/pass_layout.h"
 
 #include <map>
 #include <numeric>

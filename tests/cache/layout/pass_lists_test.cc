@@ -1,10 +1,10 @@
-#include "rhizome/pass_lists.h"
+#include "cache/layout/pass_lists.h"
 
 #include <map>
 #include <random>
 #include <set>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "rhizome/pass_lists.h"
+#include "cache/layout/pass_lists.h"
 
 namespace rhizome::testing {
 

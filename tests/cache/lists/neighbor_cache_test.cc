@@ -8,10 +8,11 @@
 #include <random>
 
 #include "cache/feed/row_degrees.h"
+#include "cache/lists/direct_neighbors.h"
 #include "index/base/memory_sink.h"
+#include "index/generation/graph_builder.h"
 #include "index/sample/compressed_neighbors.h"
 #include "index/topology/adjacency.h"
-#include "rhizome/direct_neighbors.h"
 #include "rhizome/sampler.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"

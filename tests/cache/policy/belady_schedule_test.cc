@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/step_set.h"
 #include "cache/policy/trace_testing.h"
 #include "testing/testing.h"

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/replay.h"
 #include "cache/policy/trace_testing.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/trace_testing.h"
 #include "testing/testing.h"
 

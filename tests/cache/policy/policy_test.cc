@@ -4,9 +4,9 @@
 #include <set>
 #include <string_view>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 // Tests of cache policies by hand-made traces and by naive implementations (LRU, FIFO, CLOCK,

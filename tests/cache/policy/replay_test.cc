@@ -2,10 +2,11 @@
 
 #include <set>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/schedule_history.h"
 #include "cache/policy/trace_testing.h"
 #include "cache/pool/buffer_pool.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "testing/testing.h"
 
 namespace rhizome {

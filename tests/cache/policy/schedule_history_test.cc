@@ -5,10 +5,11 @@
 #include <set>
 #include <utility>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/replay.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "testing/testing.h"
 
 // Tests of ScheduleHistory, which carries the pool's contents and the uses of keys from one

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "cache/policy/basic_policies.h"
 #include "rhizome/policy.h"
 #include "testing/testing.h"
 

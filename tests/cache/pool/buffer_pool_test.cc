@@ -8,8 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "testing/testing.h"
 
 // Tests of BufferPool: frames and slots, held steps whose slots must not change, holders that wait

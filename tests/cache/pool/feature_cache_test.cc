@@ -11,10 +11,12 @@
 #include <string>
 #include <thread>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/trace_testing.h"
 #include "rhizome/file_system.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/store/generation_writer.h"
 #include "testing/testing.h"
 

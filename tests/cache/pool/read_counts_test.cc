@@ -1,5 +1,3 @@
-#include "rhizome/read_counts.h"
-
 #include <gtest/gtest.h>
 
 #include <string>

@@ -3,6 +3,7 @@
 #include "cache/policy/schedule_history.h"
 #include "cache/policy/trace_testing.h"
 #include "cache/pool/rank_schedule.h"
+#include "cache/pool/row_fetcher.h"
 #include "cache/ranks/rank_pool.h"
 #include "rhizome/feature_cache.h"
 #include "testing/planted_graph.h"

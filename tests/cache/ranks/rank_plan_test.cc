@@ -1,4 +1,4 @@
-#include "rhizome/rank_plan.h"
+#include "cache/ranks/rank_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -6,11 +6,15 @@
 #include <utility>
 
 #include "cache/feed/feed_profile.h"
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/trace_testing.h"
 #include "cache/ranks/home_epochs.h"
 #include "cache/ranks/rank_pool.h"
+#include "index/generation/graph_builder.h"
+#include "rhizome/ingest.h"
 #include "rhizome/sampler.h"
+#include "rhizome/transport.h"
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 

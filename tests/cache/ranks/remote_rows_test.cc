@@ -7,13 +7,15 @@
 #include <numeric>
 #include <set>
 
+#include "cache/layout/pass_lists.h"
 #include "cache/ranks/fake_ranks.h"
+#include "cache/ranks/rank_plan.h"
 #include "cache/ranks/row_messages.h"
 #include "cache/ranks/row_service.h"
-#include "rhizome/array_versions.h"
 #include "rhizome/feature_cache.h"
-#include "rhizome/local_transport.h"
-#include "rhizome/rank_plan.h"
+#include "rhizome/transport.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/little_endian.h"
 #include "testing/planted_graph.h"
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "cache/feed/labels.h"
 #include "cache/ranks/home_epochs.h"
-#include "rhizome/labels.h"
 #include "rhizome/sampler.h"
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"

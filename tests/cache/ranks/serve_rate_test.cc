@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
 #include "testing/planted_graph.h"
 
 namespace rhizome {

@@ -6,6 +6,9 @@
 
 #include "cache/job/safetensors.h"
 #include "gnn/full_graph/full_testing.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/sampler.h"
+#include "rhizome/train_options.h"
 
 // Tests of the memory plan of full-graph training: a training follows the plan that was printed for
 // it, a limit that is too small is refused with the limit that suffices, a plan estimates the time

@@ -7,6 +7,8 @@
 
 #include "cache/job/safetensors.h"
 #include "gnn/full_graph/full_testing.h"
+#include "rhizome/sampler.h"
+#include "rhizome/train_options.h"
 
 // Tests that full-graph training has the same bits for any memory limit, number of threads and
 // spill rule, also if it is stopped inside a pass and resumed, or resumed after a spilled chunk was

@@ -3,6 +3,7 @@
 #include "cache/blocks/pass_order.h"
 #include "gnn/gnn_testing.h"
 #include "index/graph/delta_rows.h"
+#include "rhizome/train_options.h"
 #include "rhizome/write_batch.h"
 
 // Tests of incremental inference: after random writes, its rows equal the rows of a full run; it

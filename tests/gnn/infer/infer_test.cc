@@ -9,7 +9,8 @@
 #include "gnn/gnn_testing.h"
 #include "gnn/infer/layerwise_testing.h"
 #include "rhizome/graph.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "rhizome/train_options.h"
 #include "rhizome/write_batch.h"
 
 // Tests of inference jobs. Layerwise inference equals samplewise inference; its bytes do not depend

@@ -3,6 +3,7 @@
 #include "gnn/gnn_testing.h"
 #include "gnn/infer/layerwise_testing.h"
 #include "rhizome/graph.h"
+#include "rhizome/train_options.h"
 #include "rhizome/write_batch.h"
 
 namespace rhizome {

@@ -9,6 +9,7 @@
 
 #include "gnn/gnn_testing.h"
 #include "rhizome/graph.h"
+#include "rhizome/train_options.h"
 #include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 

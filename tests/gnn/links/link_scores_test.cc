@@ -8,9 +8,12 @@
 
 #include "cache/blocks/pair_schedule.h"
 #include "cache/job/safetensors.h"
+#include "cache/policy/basic_policies.h"
 #include "gnn/gnn_testing.h"
+#include "index/generation/graph_builder.h"
+#include "index/ingest/ingest_graph.h"
 #include "rhizome/ingest.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "rhizome/write_batch.h"
 #include "testing/testing.h"
 

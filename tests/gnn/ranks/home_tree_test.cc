@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
 #include "testing/test_store.h"
 
 namespace rhizome {

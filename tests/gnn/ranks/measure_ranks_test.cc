@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "gnn/ranks/ranks_testing.h"
+#include "rhizome/task_metrics.h"
+#include "rhizome/train_options.h"
+#include "rhizome/transport.h"
 
 // Tests of evaluation over ranks (threads here): all ranks compute the same metrics for any number
 // of ranks, and an interrupt, a lost rank or a damaged chunk during evaluation ends all ranks with

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/hash.h"
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/local_transport.h"
+#include "rhizome/train_options.h"
+#include "rhizome/transport.h"
 #include "testing/test_store.h"
 
 namespace rhizome::testing {

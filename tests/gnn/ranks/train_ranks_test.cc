@@ -14,7 +14,8 @@
 
 #include "cache/job/safetensors.h"
 #include "gnn/ranks/ranks_testing.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "rhizome/transport.h"
 
 // Tests of training over ranks (threads here): what is learnt does not depend on the number of
 // ranks, the remote cache policy or where neighbour lists are; a stopped training resumes with any

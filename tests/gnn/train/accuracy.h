@@ -7,6 +7,7 @@
 
 #include "gnn/gnn_testing.h"
 #include "rhizome/ingest.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome::testing {
 

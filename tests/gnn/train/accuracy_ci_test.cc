@@ -1,4 +1,6 @@
 #include "gnn/train/accuracy.h"
+#include "rhizome/sampler.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,5 @@
 #include "gnn/train/accuracy.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 namespace {

@@ -8,6 +8,10 @@
 #include "cache/job/safetensors.h"
 #include "gnn/gnn_testing.h"
 #include "gnn/train/class_weights.h"
+#include "index/generation/graph_builder.h"
+#include "index/ingest/ingest_graph.h"
+#include "rhizome/sampler.h"
+#include "rhizome/train_options.h"
 
 // Tests of training for every task (classes, binary, multi-label, regression): metrics, early
 // stopping, learning-rate schedules, several seeds, warm starts, class weights, interruption, and

@@ -6,7 +6,10 @@
 #include "cache/job/memory_plan.h"
 #include "cache/job/safetensors.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/policies.h"
+#include "rhizome/ingest.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/policy.h"
+#include "rhizome/train_options.h"
 
 // Tests of minibatch training: what it learns does not depend on cache policy, I/O backend, memory,
 // or where neighbour lists are; bad options, labels and features are refused. MemoryPlanTest checks

@@ -8,11 +8,15 @@
 #include <map>
 #include <random>
 
+#include "index/generation/graph_builder.h"
 #include "index/input/npy.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/array_change.h"
-#include "rhizome/array_versions.h"
+#include "rhizome/graph.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/verify.h"
+#include "storage/array/array_versions.h"
+#include "storage/maintenance/verify_files.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"

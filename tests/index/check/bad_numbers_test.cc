@@ -6,13 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
+#include "index/partition/partition_input.h"
+#include "index/partition/partitioner.h"
 #include "rhizome/change_feed.h"
-#include "rhizome/codec.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/partition_input.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/ingest.h"
 #include "rhizome/sampler.h"
 #include "storage/array/array_files.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/codec.h"
+#include "storage/array/row_reader.h"
 #include "storage/array/row_sums.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"

@@ -1,5 +1,3 @@
-#include "rhizome/repair_graph.h"
-
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -9,7 +7,7 @@
 #include "index/topology/adjacency_format.h"
 #include "index/topology/vertex_ids_format.h"
 #include "index/topology/vertex_order_format.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/maintenance.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

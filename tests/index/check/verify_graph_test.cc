@@ -7,10 +7,16 @@
 #include <random>
 
 #include "index/delta/graph_parts.h"
+#include "index/generation/graph_builder.h"
+#include "index/homes/home_array.h"
 #include "index/topology/adjacency_format.h"
-#include "rhizome/home_array.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/graph.h"
+#include "rhizome/maintenance.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/base/mutex.h"
+#include "storage/io/files.h"
 #include "storage/io/forwarding_file_system.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/store/generation_writer.h"
 #include "testing/graph_model.h"
 #include "testing/section_edit.h"

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/backup.h"
 #include "rhizome/graph.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/ingest.h"
+#include "rhizome/maintenance.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

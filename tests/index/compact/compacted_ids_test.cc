@@ -5,6 +5,7 @@
 #include <random>
 
 #include "index/base/memory_sink.h"
+#include "rhizome/graph.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

@@ -5,7 +5,8 @@
 #include <tuple>
 
 #include "index/compact/compaction.h"
-#include "rhizome/array_versions.h"
+#include "rhizome/graph.h"
+#include "storage/array/array_versions.h"
 #include "testing/update_history.h"
 
 // Tests of compaction: random histories compared with a model, concurrent writers and readers,

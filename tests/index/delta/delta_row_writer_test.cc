@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/graph.h"
 #include "storage/catalog/catalog.h"
 #include "testing/update_history.h"
 

@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/graph.h"
 #include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"

@@ -1,4 +1,4 @@
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 
 #include <cmath>
 #include <cstring>

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/reorder.h"
+#include "index/generation/reorder.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,12 +1,11 @@
-#include "rhizome/array_scan.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
 
-#include "rhizome/nearest.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/graph_scan.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

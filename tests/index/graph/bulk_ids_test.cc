@@ -1,10 +1,10 @@
-#include "rhizome/bulk_ids.h"
-
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <string_view>
 
+#include "index/graph/edges_by_id.h"
+#include "rhizome/graph_lookup.h"
 #include "rhizome/graph_scan.h"
 #include "testing/update_history.h"
 

@@ -15,10 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/row_reader.h"
+#include "rhizome/ingest.h"
 #include "rhizome/sampler.h"
 #include "rhizome/write_batch.h"
+#include "storage/array/row_reader.h"
 #include "testing/child_process.h"
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"

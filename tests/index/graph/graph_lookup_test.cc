@@ -5,6 +5,8 @@
 #include <random>
 #include <thread>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/ingest.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

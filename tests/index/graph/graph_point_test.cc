@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "rhizome/graph.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

@@ -3,6 +3,8 @@
 #include <random>
 #include <set>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/ingest.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

@@ -3,6 +3,8 @@
 #include <random>
 #include <set>
 
+#include "index/generation/graph_builder.h"
+#include "index/partition/partitioner.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/sampler.h"

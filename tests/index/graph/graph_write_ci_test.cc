@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph.h"
 #include "rhizome/write_batch.h"
 #include "testing/child_process.h"

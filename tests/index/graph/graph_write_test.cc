@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "index/delta/delta.h"
+#include "index/generation/graph_builder.h"
 #include "index/graph/graph_writer.h"
 #include "rhizome/graph.h"
 #include "rhizome/write_batch.h"

@@ -3,6 +3,8 @@
 #include <random>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/ingest.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 

@@ -1,13 +1,12 @@
 #include <filesystem>
 
 #include "index/delta/graph_parts.h"
+#include "index/graph/edges_by_id.h"
 #include "index/graph/graph_memory.h"
 #include "index/partition_sets.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/adjacency_format.h"
 #include "index/topology/block_cache.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/edge_values.h"
 #include "rhizome/graph_lookup.h"
 
 // Compares the answers of a graph with some of its partitions with a list of all edges of the

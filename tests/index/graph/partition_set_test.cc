@@ -2,12 +2,11 @@
 #include <random>
 #include <string>
 
+#include "index/generation/graph_builder.h"
+#include "index/graph/edges_by_id.h"
 #include "index/graph/graph_memory.h"
 #include "index/sample/compressed_neighbors.h"
 #include "index/topology/adjacency.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/edge_times.h"
-#include "rhizome/edge_values.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/graph_scan.h"

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "index/partition_sets.h"
+#include "rhizome/graph.h"
 
 // Compares a graph with some of its partitions, during writes, with a list of all edges to which
 // the same batches were applied.

@@ -1,4 +1,4 @@
-#include "rhizome/home_partitioner.h"
+#include "index/homes/home_partitioner.h"
 
 #include <fmt/format.h>
 

@@ -9,14 +9,17 @@
 #include <random>
 #include <set>
 
+#include "index/generation/graph_builder.h"
+#include "index/homes/home_array.h"
+#include "index/homes/home_partitioner.h"
 #include "index/input/npy.h"
+#include "index/partition/partitioner.h"
 #include "index/partition_graphs.h"
 #include "rhizome/array_add.h"
 #include "rhizome/backup.h"
 #include "rhizome/graph.h"
-#include "rhizome/home_array.h"
 #include "rhizome/ingest.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/maintenance.h"
 #include "testing/compressed.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

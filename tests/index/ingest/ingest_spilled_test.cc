@@ -6,7 +6,9 @@
 #include <map>
 #include <random>
 
+#include "index/generation/graph_builder.h"
 #include "index/input/npy.h"
+#include "index/partition/partitioner.h"
 #include "index/topology/adjacency.h"
 #include "rhizome/graph.h"
 #include "rhizome/ingest.h"

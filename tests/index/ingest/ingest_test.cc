@@ -10,6 +10,8 @@
 #include <random>
 #include <sstream>
 
+#include "index/generation/graph_builder.h"
+#include "index/ingest/ingest_graph.h"
 #include "index/input/npy.h"
 #include "rhizome/graph.h"
 #include "storage/array/array_rules.h"

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "storage/io/files.h"
 #include "testing/compressed.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"

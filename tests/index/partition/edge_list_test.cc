@@ -1,4 +1,4 @@
-#include "rhizome/edge_list.h"
+#include "index/base/edge_list.h"
 
 #include <array>
 #include <cstdint>

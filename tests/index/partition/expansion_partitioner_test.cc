@@ -12,6 +12,7 @@
 #include "index/partition/half_edges.h"
 #include "index/partition/neighbor_expansion.h"
 #include "index/partition/partition_balance.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/refinement.h"
 #include "index/partition_graphs.h"
 #include "testing/testing.h"

@@ -1,4 +1,4 @@
-#include "rhizome/partitioner.h"
+#include "index/partition/partitioner.h"
 
 #include <algorithm>
 #include <cmath>

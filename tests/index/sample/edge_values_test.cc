@@ -1,5 +1,3 @@
-#include "rhizome/edge_values.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,8 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
 #include "index/sampler_graphs.h"
-#include "rhizome/bulk_ids.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/ingest.h"
 #include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"

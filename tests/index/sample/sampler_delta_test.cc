@@ -1,11 +1,11 @@
 #include <cstring>
 #include <functional>
 
+#include "index/base/edge_list.h"
 #include "index/delta/delta_view.h"
+#include "index/generation/graph_builder.h"
 #include "index/sampler_graphs.h"
-#include "rhizome/bulk_ids.h"
-#include "rhizome/edge_times.h"
-#include "rhizome/edge_values.h"
+#include "rhizome/graph_lookup.h"
 #include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"

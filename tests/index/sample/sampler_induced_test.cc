@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "index/sampler_graphs.h"
-#include "rhizome/edge_times.h"
+#include "rhizome/ingest.h"
 #include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"

@@ -3,8 +3,11 @@
 #include <functional>
 #include <set>
 
+#include "index/generation/graph_builder.h"
 #include "index/sampler_graphs.h"
 #include "index/topology/adjacency.h"
+#include "rhizome/graph.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 namespace {

@@ -2,9 +2,11 @@
 #include <cstring>
 #include <functional>
 
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
+#include "index/sample/edge_times_in_memory.h"
 #include "index/sampler_graphs.h"
 #include "index/topology/adjacency.h"
-#include "rhizome/edge_times.h"
 #include "rhizome/sampler.h"
 #include "storage/base/mix.h"
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "index/sampler_graphs.h"
 
 // Tests of Sampler on a generation without a delta: the shape of samples, statistical tests of the

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <set>
 
+#include "index/generation/graph_builder.h"
 #include "index/sample/sampler_weights.h"
 #include "index/sampler_graphs.h"
 #include "rhizome/sampler.h"

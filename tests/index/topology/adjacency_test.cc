@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "index/generation/graph_builder.h"
 #include "index/topology/adjacency_format.h"
 #include "testing/partition_parts.h"
 #include "testing/section_edit.h"

@@ -12,7 +12,9 @@
 #include "reliability/harness/allocation_hook.h"
 #include "reliability/harness/crash_check.h"
 #include "reliability/harness/process.h"
-#include "rhizome/mutex.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
+#include "storage/io/files.h"
 
 namespace rhizome::testing {
 namespace {

@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "reliability/harness/allocation_hook.h"
 #include "reliability/harness/counts.h"
 #include "reliability/harness/thread_hook.h"
 #include "rhizome/array_add.h"
-#include "rhizome/repair_graph.h"
-#include "rhizome/row_reader.h"
-#include "rhizome/row_source.h"
+#include "rhizome/ingest.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/sampler.h"
-#include "rhizome/verify_store.h"
 #include "rhizome/write_batch.h"
+#include "storage/array/row_reader.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"

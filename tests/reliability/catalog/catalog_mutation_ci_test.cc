@@ -1,4 +1,5 @@
 #include "reliability/catalog/catalog_mutation_testing.h"
+#include "rhizome/manifest.h"
 
 namespace rhizome::testing {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "reliability/catalog/catalog_mutation.h"
-#include "rhizome/hash.h"
 #include "storage/base/bytes.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/catalog/catalog_log.h"
 #include "storage/catalog/rocks_unpacker.h"

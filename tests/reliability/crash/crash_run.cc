@@ -14,7 +14,8 @@
 
 #include "reliability/harness/crash_check.h"
 #include "reliability/harness/process.h"
-#include "rhizome/mutex.h"
+#include "rhizome/types.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome::testing {
 namespace {

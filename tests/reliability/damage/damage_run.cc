@@ -21,9 +21,12 @@
 #include "reliability/harness/process.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph.h"
-#include "rhizome/mutex.h"
-#include "rhizome/row_reader.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/maintenance.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/row_reader.h"
+#include "storage/base/hash.h"
+#include "storage/base/mutex.h"
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "reliability/harness/description.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/store.h"
-#include "rhizome/verify_store.h"
 #include "testing/fake_file_state.h"
 
 namespace rhizome::testing {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reliability/harness/history.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome::testing {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "rhizome/graph.h"
-#include "rhizome/hash.h"
 #include "rhizome/store.h"
+#include "storage/base/hash.h"
 
 namespace rhizome::testing {
 namespace {

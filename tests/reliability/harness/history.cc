@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "reliability/harness/description.h"
+#include "rhizome/status.h"
+#include "storage/io/files.h"
 
 namespace rhizome::testing {
 

@@ -12,6 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "rhizome/file_system.h"
+#include "storage/base/logger.h"
+
 namespace rhizome::testing {
 namespace {
 

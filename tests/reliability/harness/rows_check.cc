@@ -10,7 +10,8 @@
 #include "reliability/harness/history.h"
 #include "rhizome/array_add.h"
 #include "rhizome/graph.h"
-#include "rhizome/row_source.h"
+#include "rhizome/ingest.h"
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -10,15 +10,17 @@
 #include <utility>
 
 #include "index/arrays/publish_array.h"
+#include "index/generation/graph_builder.h"
 #include "reliability/damage/damage_run.h"
 #include "reliability/harness/description.h"
 #include "reliability/harness/history.h"
 #include "rhizome/array_add.h"
 #include "rhizome/array_change.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
 #include "rhizome/ingest.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
+#include "storage/io/files.h"
 #include "storage/io/job_folder.h"
 #include "testing/graph_model.h"
 #include "testing/update_model.h"

@@ -19,6 +19,7 @@
 #include "reliability/live/live_arrays.h"
 #include "reliability/live/live_writer.h"
 #include "reliability/live/logged_disk.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome::testing {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "reliability/crash/crash_testing.h"
 #include "reliability/live/live_writer.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome::testing {
 namespace {

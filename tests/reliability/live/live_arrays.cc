@@ -15,7 +15,7 @@
 
 #include "rhizome/array_add.h"
 #include "rhizome/graph.h"
-#include "rhizome/row_source.h"
+#include "rhizome/ingest.h"
 #include "rhizome/store.h"
 
 namespace rhizome::testing {

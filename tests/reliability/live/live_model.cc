@@ -13,6 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_lookup.h"
 #include "testing/graph_model.h"
 #include "testing/update_model.h"
 

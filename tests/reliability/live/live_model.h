@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/write_batch.h"
 
 namespace rhizome::testing {

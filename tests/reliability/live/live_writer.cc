@@ -20,12 +20,12 @@
 #include <thread>
 #include <vector>
 
+#include "index/generation/graph_builder.h"
 #include "reliability/live/live_arrays.h"
 #include "reliability/live/live_model.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_builder.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/store.h"
-#include "rhizome/verify_store.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -19,6 +19,9 @@
 #include <string>
 #include <utility>
 
+#include "rhizome/file_system.h"
+#include "storage/base/mutex.h"
+
 namespace rhizome::testing {
 namespace {
 

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "reliability/live/loop_mount.h"
-#include "rhizome/mutex.h"
+#include "rhizome/file_system.h"
 #include "rhizome/status.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome::testing {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reliability/live/logged_disk.h"
+#include "rhizome/file_system.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/file_system.h"
+
 namespace rhizome::testing {
 namespace {
 

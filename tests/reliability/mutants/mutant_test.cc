@@ -22,6 +22,7 @@
 #include "reliability/harness/rows_check.h"
 #include "reliability/live/live_writer.h"
 #include "reliability/upkeep/upkeep_run.h"
+#include "rhizome/file_system.h"
 #include "testing/care.h"
 #include "testing/testing.h"
 

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <utility>
 
+#include "cache/lists/direct_neighbors.h"
 #include "index/base/memory_sink.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/adjacency_format.h"
@@ -20,12 +21,12 @@
 #include "index/topology/patched_column.h"
 #include "index/topology/section_struct.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/direct_neighbors.h"
 #include "rhizome/graph.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/sampler.h"
 #include "rhizome/store.h"
-#include "rhizome/verify_store.h"
 #include "storage/io/forwarding_file_system.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/store/generation_writer.h"
 #include "testing/testing.h"
 

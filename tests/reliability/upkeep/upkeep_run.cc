@@ -8,7 +8,8 @@
 
 #include "reliability/harness/fault_kinds.h"
 #include "reliability/harness/process.h"
-#include "rhizome/mutex.h"
+#include "rhizome/status.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome::testing {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reliability/harness/rocks_disk.h"
+#include "rhizome/status.h"
 
 namespace rhizome::testing {
 

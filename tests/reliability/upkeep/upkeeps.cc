@@ -12,8 +12,7 @@
 #include "reliability/harness/description.h"
 #include "reliability/upkeep/upkeep_run.h"
 #include "rhizome/backup.h"
-#include "rhizome/repair_graph.h"
-#include "rhizome/verify_store.h"
+#include "rhizome/maintenance.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

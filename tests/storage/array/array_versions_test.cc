@@ -1,8 +1,9 @@
-#include "rhizome/array_versions.h"
+#include "storage/array/array_versions.h"
 
 #include <gmock/gmock.h>
 
 #include "storage/array/array_rules.h"
+#include "storage/array/manifest_format.h"
 #include "storage/array_fixture.h"
 #include "testing/testing.h"
 

@@ -7,8 +7,10 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/io_queue.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array_fixture.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "testing/fake_file_system.h"
 
 namespace rhizome {

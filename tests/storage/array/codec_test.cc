@@ -1,4 +1,4 @@
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 
 #include <blosc.h>
 #include <zstd.h>
@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/hash.h"
 #include "rhizome/types.h"
 #include "storage/array/codec_table.h"
+#include "storage/base/hash.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -2,8 +2,12 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "rhizome/file_system.h"
+#include "rhizome/manifest.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/array_fixture.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

@@ -3,9 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "rhizome/hash.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/manifest_format.h"
 #include "storage/array_fixture.h"
+#include "storage/base/hash.h"
 #include "storage/base/utf8.h"
 #include "testing/testing.h"
 

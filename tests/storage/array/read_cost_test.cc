@@ -1,10 +1,11 @@
-#include "rhizome/read_cost.h"
+#include "storage/array/read_cost.h"
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "rhizome/chunk_array.h"
+#include "storage/array/chunk_writer.h"
 #include "testing/testing.h"
 
 namespace rhizome {

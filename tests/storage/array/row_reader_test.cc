@@ -1,4 +1,4 @@
-#include "rhizome/row_reader.h"
+#include "storage/array/row_reader.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,9 @@
 #include <fstream>
 #include <random>
 
+#include "storage/array/chunk_writer.h"
 #include "storage/array_fixture.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 namespace {

@@ -9,9 +9,13 @@
 #include "rhizome/store.h"
 #include "rhizome/verify.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/manifest_format.h"
 #include "storage/array/zarr_format.h"
 #include "storage/array_fixture.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/store/generation_writer.h"
 
 namespace rhizome {

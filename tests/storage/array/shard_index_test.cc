@@ -4,8 +4,9 @@
 
 #include <random>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -11,8 +11,8 @@
 #include <limits>
 #include <random>
 
-#include "rhizome/codec.h"
-#include "rhizome/hash.h"
+#include "storage/array/codec.h"
+#include "storage/base/hash.h"
 #include "testing/testing.h"
 
 // Tests of ZarrSource: arrays written by our encoder, chunks and shards in the style of other

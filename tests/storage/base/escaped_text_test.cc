@@ -9,6 +9,7 @@
 #include "rhizome/status.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/utf8.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

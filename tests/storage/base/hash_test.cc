@@ -1,4 +1,4 @@
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/dtype.h"
-#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/logger.h"
+#include "storage/base/logger.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "rhizome/mutex.h"
+#include "storage/base/mutex.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

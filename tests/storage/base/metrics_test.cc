@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "storage/base/call_metrics.h"
 #include "testing/testing.h"
 
 namespace rhizome {

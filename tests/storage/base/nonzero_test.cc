@@ -8,11 +8,13 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/codec.h"
-#include "rhizome/hash.h"
+#include "rhizome/chunk_array.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/codec.h"
 #include "storage/array/zarr_format.h"
 #include "storage/array_fixture.h"
+#include "storage/base/hash.h"
+#include "storage/io/io_queue.h"
 #include "testing/testing.h"
 
 namespace rhizome {

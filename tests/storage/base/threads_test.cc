@@ -10,8 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "rhizome/process.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/process.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

@@ -1,5 +1,3 @@
-#include "rhizome/variant.h"
-
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rhizome/types.h"
 #include "testing/sanitizer.h"
 #include "testing/testing.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "testing/testing.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/io/files.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 

@@ -13,6 +13,7 @@
 
 #include "storage/array_fixture.h"
 #include "storage/catalog/catalog.h"
+#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {

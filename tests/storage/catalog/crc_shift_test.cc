@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "testing/testing.h"
 
 namespace rhizome {

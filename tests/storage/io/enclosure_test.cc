@@ -11,6 +11,7 @@
 #include <string>
 
 #include "rhizome/file_system.h"
+#include "storage/io/files.h"
 #include "testing/child_process.h"
 #include "testing/forbid_call.h"
 #include "testing/testing.h"

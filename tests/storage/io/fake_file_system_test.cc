@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/io_queue.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <random>
 
+#include "storage/io/files.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/io_queue.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "storage/io/files.h"
 #include "storage/io/paced_file_system.h"
 #include "testing/testing.h"
 

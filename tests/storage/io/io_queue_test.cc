@@ -1,4 +1,4 @@
-#include "rhizome/io_queue.h"
+#include "storage/io/io_queue.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 #include "testing/child_process.h"
 #include "testing/forbid_call.h"
 #include "testing/sanitizer.h"

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/io_queue.h"
+#include "storage/io/files.h"
+#include "storage/io/io_queue.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 

@@ -7,6 +7,7 @@
 
 #include "rhizome/array_change.h"
 #include "storage/catalog/catalog.h"
+#include "storage/io/files.h"
 #include "storage/maintenance/backup_format.h"
 #include "storage/store/generation_writer.h"
 #include "storage/store/store_files.h"

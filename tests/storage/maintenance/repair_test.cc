@@ -1,13 +1,14 @@
-#include "rhizome/repair.h"
-
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <random>
 
 #include "rhizome/array_change.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/io/files.h"
 #include "storage/io/forwarding_file_system.h"
+#include "storage/maintenance/repair_store.h"
 #include "storage/store/generation_writer.h"
 #include "storage/store/store_files.h"
 

@@ -1,6 +1,7 @@
-#include "rhizome/upgrade.h"
+#include "storage/maintenance/upgrade.h"
 
 #include "storage/array_fixture.h"
+#include "storage/io/files.h"
 #include "storage/store/store_files.h"
 #include "testing/fake_file_system.h"
 

@@ -4,10 +4,11 @@
 #include <set>
 
 #include "rhizome/backup.h"
-#include "rhizome/repair.h"
 #include "rhizome/store.h"
 #include "storage/array_fixture.h"
 #include "storage/io/job_folder.h"
+#include "storage/maintenance/repair_store.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/store/generation_writer.h"
 
 namespace rhizome {

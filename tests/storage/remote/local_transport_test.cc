@@ -1,11 +1,10 @@
-#include "rhizome/local_transport.h"
-
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <random>
 #include <thread>
 
+#include "rhizome/transport.h"
 #include "storage/base/little_endian.h"
 #include "storage/base/stopwatch.h"
 #include "testing/testing.h"

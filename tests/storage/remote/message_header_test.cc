@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "testing/testing.h"
 

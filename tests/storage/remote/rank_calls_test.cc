@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
 #include "storage/base/little_endian.h"
 #include "testing/testing.h"
 

@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/local_transport.h"
+#include "rhizome/transport.h"
 #include "storage/base/stopwatch.h"
 #include "storage/remote/rank_calls.h"
 #include "testing/testing.h"

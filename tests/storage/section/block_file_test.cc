@@ -10,7 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -5,7 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/hash.h"
+#include "storage/base/hash.h"
+#include "storage/io/files.h"
 #include "testing/testing.h"
 
 namespace rhizome {

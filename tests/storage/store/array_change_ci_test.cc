@@ -1,7 +1,8 @@
 #include <map>
 #include <random>
 
-#include "rhizome/array_versions.h"
+#include "rhizome/file_system.h"
+#include "storage/array/array_versions.h"
 #include "storage/array_change_fixture.h"
 
 namespace rhizome {

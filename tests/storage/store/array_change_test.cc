@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "rhizome/array_versions.h"
-#include "rhizome/row_reader.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/row_reader.h"
 #include "storage/array_change_fixture.h"
 #include "storage/store/generation_writer.h"
 

@@ -1,3 +1,5 @@
+#include "rhizome/file_system.h"
+#include "rhizome/manifest.h"
 #include "storage/store_crash.h"
 
 namespace rhizome {

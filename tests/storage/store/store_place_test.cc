@@ -7,12 +7,14 @@
 
 #include "rhizome/array_change.h"
 #include "rhizome/backup.h"
-#include "rhizome/repair.h"
 #include "rhizome/store.h"
 #include "rhizome/verify.h"
 #include "storage/array_fixture.h"
 #include "storage/catalog/catalog.h"
+#include "storage/io/files.h"
 #include "storage/io/posix_place.h"
+#include "storage/maintenance/repair_store.h"
+#include "storage/maintenance/verify_files.h"
 
 namespace rhizome {
 namespace {

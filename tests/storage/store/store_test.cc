@@ -13,8 +13,10 @@
 
 #include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/io/files.h"
 #include "storage/io/forwarding_file_system.h"
 #include "storage/io/job_folder.h"
+#include "storage/maintenance/verify_files.h"
 #include "storage/store/generation_writer.h"
 #include "storage/store/store_files.h"
 #include "testing/child_process.h"

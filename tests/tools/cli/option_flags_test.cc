@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cache/feed/feed_fields.h"
-#include "rhizome/sampler_options.h"
+#include "rhizome/sampler.h"
 #include "testing/test_store.h"
 
 // Tests of options made from rows of a table: each type of field, its default in help, and what is

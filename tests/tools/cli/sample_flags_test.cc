@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "index/base/edge_list.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/sampler.h"
 #include "testing/test_store.h"
 

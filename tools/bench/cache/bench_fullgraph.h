@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/harness/bench.h"
 #include "tools/cli/json.h"
 

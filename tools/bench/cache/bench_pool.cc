@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "cache/policy/basic_policies.h"
 #include "cache/policy/match_order.h"
 #include "cache/policy/replay.h"
-#include "rhizome/policies.h"
 #include "rhizome/policy.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/cache/bench_pool_device.h"

@@ -7,8 +7,8 @@
 
 #include "rhizome/job_control.h"
 #include "rhizome/policy.h"
-#include "rhizome/read_cost.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/array/read_cost.h"
 #include "tools/bench/harness/bench.h"
 
 namespace rhizome {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/policies.h"
+#include "cache/policy/basic_policies.h"
+#include "rhizome/policy.h"
 
 namespace rhizome {
 

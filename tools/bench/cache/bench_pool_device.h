@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/cache/bench_pool.h"
 
 namespace rhizome {

@@ -14,7 +14,7 @@
 
 #include "rhizome/chunk_array.h"
 #include "rhizome/feature_cache.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/cli/json.h"

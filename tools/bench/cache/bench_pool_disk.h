@@ -4,7 +4,7 @@
 
 #include "rhizome/job_control.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "tools/bench/cache/bench_pool.h"
 

@@ -4,6 +4,7 @@
 
 #include "index/topology/vertex_order.h"
 #include "rhizome/sampler.h"
+#include "storage/io/files.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/cli/npy_output.h"
 

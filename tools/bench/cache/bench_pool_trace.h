@@ -5,7 +5,7 @@
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
 #include "rhizome/policy.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/cache/bench_pool.h"
 
 namespace rhizome {

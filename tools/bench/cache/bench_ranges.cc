@@ -12,12 +12,12 @@
 
 #include "cache/kernels/aggregate.h"
 #include "cache/kernels/simd.h"
+#include "cache/layout/pass_lists.h"
 #include "cache/ranges/cost_model.h"
 #include "cache/ranges/prediction_error.h"
 #include "cache/ranges/range_cut.h"
 #include "cache/ranges/range_features.h"
-#include "rhizome/io_queue.h"
-#include "rhizome/pass_lists.h"
+#include "storage/io/io_queue.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/gnuplot.h"
 

@@ -6,7 +6,7 @@
 
 #include "cache/ranks/remote_traces.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/cli/json.h"
 
 namespace rhizome {

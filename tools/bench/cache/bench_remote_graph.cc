@@ -4,8 +4,9 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/home_array.h"
+#include "index/homes/home_array.h"
 #include "rhizome/ingest.h"
+#include "storage/io/files.h"
 #include "tools/bench/cache/bench_remote.h"
 #include "tools/cli/npy_output.h"
 #include "tools/cli/scratch_folder.h"

@@ -1,4 +1,4 @@
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 #include "tools/bench/cache/bench_pool.h"
 #include "tools/bench/cache/bench_pool_device.h"
 #include "tools/bench/harness/verb_bench.h"

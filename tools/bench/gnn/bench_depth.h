@@ -9,7 +9,7 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 // `bench depth`: accuracy of models by depth and width, trained on the full graph, with and without
 // residual connections, and on minibatches.

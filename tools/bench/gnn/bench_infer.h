@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cache/layout/pass_layout.h"
 #include "rhizome/job_control.h"
-#include "rhizome/pass_layout.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/harness/bench.h"
 
 namespace rhizome {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "rhizome/array_versions.h"
 #include "rhizome/chunk_array.h"
-#include "rhizome/codec.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/codec.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/gnn/bench_infer.h"
 #include "tools/bench/gnn/infer_comparison.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/io_queue.h"
 #include "storage/base/stopwatch.h"
+#include "storage/io/io_queue.h"
 #include "tools/bench/gnn/bench_infer.h"
 #include "tools/bench/gnn/bench_kernels.h"
 #include "tools/bench/gnn/infer_comparison.h"

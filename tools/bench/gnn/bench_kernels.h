@@ -8,7 +8,7 @@
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
 #include "rhizome/model_spec.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 // Measurements of models and their kernels. This header does not require libtorch; its
 // implementation does.

@@ -9,7 +9,7 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/task_metrics.h"
 #include "rhizome/train_options.h"
 

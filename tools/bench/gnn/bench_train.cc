@@ -6,6 +6,7 @@
 #include <map>
 
 #include "rhizome/chunk_array.h"
+#include "rhizome/job_report.h"
 #include "tools/bench/gnn/train_comparison.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/gnuplot.h"

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/harness/bench.h"
 
 namespace rhizome {

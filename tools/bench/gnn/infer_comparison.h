@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/gnn/bench_infer.h"
 #include "tools/bench/harness/bench_common.h"
 

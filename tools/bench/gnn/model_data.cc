@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "rhizome/ingest.h"
+#include "storage/io/files.h"
 #include "tools/bench/gnn/bench_models.h"
 #include "tools/cli/json.h"
 

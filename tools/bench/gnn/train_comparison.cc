@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rhizome/chunk_array.h"
+#include "storage/io/files.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/child_process.h"
 #include "tools/bench/harness/gnuplot.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "tools/bench/gnn/bench_train.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "index/partition/partitioner.h"
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/partitioner.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/harness/bench.h"
 
 namespace rhizome {

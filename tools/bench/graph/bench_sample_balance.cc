@@ -12,7 +12,6 @@
 #include "index/sample/plain_neighbors.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
-#include "rhizome/neighbor_source.h"
 #include "rhizome/sampler.h"
 #include "tools/bench/harness/bench_common.h"
 

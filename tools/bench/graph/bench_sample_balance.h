@@ -4,8 +4,8 @@
 
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
 #include "rhizome/sampler.h"
+#include "rhizome/status.h"
 #include "tools/bench/graph/bench_sample.h"
 
 namespace rhizome {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
 #include "rhizome/sampler.h"
+#include "rhizome/status.h"
 #include "tools/bench/graph/bench_sample.h"
 #include "tools/bench/harness/bench_common.h"
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <random>
 
+#include "cache/lists/direct_neighbors.h"
 #include "index/check/topology_sections.h"
 #include "index/delta/graph_parts.h"
 #include "index/topology/adjacency.h"
-#include "rhizome/direct_neighbors.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/graph/bench_topology_parts.h"
 #include "tools/bench/harness/bench_common.h"

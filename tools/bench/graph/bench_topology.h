@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/io_queue.h"
 #include "tools/bench/harness/bench.h"
 
 namespace rhizome {

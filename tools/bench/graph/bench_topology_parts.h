@@ -7,8 +7,8 @@
 #include "index/check/topology_sections.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/neighbor_source.h"
-#include "rhizome/result.h"
+#include "rhizome/sampler.h"
+#include "rhizome/status.h"
 #include "tools/bench/graph/bench_topology.h"
 
 namespace rhizome {

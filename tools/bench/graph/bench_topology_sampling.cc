@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cache/lists/direct_neighbors.h"
 #include "cache/lists/neighbor_cache.h"
 #include "index/sample/compressed_neighbors.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/bound_search.h"
-#include "rhizome/direct_neighbors.h"
 #include "rhizome/sampler.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/graph/bench_topology_parts.h"

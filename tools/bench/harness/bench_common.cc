@@ -14,6 +14,9 @@
 #include <unordered_set>
 
 #include "rhizome/ingest.h"
+#include "rhizome/job_report.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/io/files.h"
 #include "tools/cli/npy_output.h"
 #include "tools/import/generate.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "storage/io/files.h"
 #include "storage/section/untrusted_json.h"
 #include "tools/bench/harness/child_process.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "rhizome/file_system.h"
+#include "storage/io/files.h"
 #include "tools/bench/harness/child_process.h"
 
 namespace rhizome {

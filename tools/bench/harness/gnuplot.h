@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

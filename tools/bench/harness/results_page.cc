@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "storage/base/escaped_text.h"
+#include "storage/io/files.h"
 #include "storage/section/untrusted_json.h"
 #include "tools/cli/flag_values.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/io_queue.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/io_queue.h"
 #include "tools/bench/harness/bench.h"
 #include "tools/cli/cli.h"
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "storage/io/files.h"
 #include "tools/bench/harness/results_page.h"
 #include "tools/bench/harness/verb_bench.h"
 

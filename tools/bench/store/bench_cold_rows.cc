@@ -7,9 +7,10 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/row_reader.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/row_reader.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/cli/json.h"

@@ -14,6 +14,7 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/ingest.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/chunk_writer.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/fio.h"

@@ -5,7 +5,7 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 
 namespace rocksdb {
 class DB;

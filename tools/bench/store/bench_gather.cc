@@ -8,7 +8,8 @@
 #include <random>
 
 #include "rhizome/chunk_array.h"
-#include "rhizome/row_reader.h"
+#include "storage/array/chunk_writer.h"
+#include "storage/array/row_reader.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"
 

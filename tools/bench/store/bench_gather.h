@@ -6,9 +6,9 @@
 #include <string>
 
 #include "rhizome/file_system.h"
-#include "rhizome/io_queue.h"
 #include "rhizome/job_control.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
+#include "storage/io/io_queue.h"
 
 namespace rhizome {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/graph_lookup.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"

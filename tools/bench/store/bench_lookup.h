@@ -6,7 +6,7 @@
 
 #include "rhizome/job_control.h"
 #include "rhizome/metrics.h"
-#include "rhizome/result.h"
+#include "rhizome/status.h"
 #include "tools/bench/harness/bench.h"
 
 namespace rhizome {

@@ -6,10 +6,11 @@
 #include <cstring>
 #include <random>
 
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
+#include "rhizome/maintenance.h"
 #include "rhizome/verify.h"
-#include "rhizome/verify_store.h"
 #include "storage/base/stopwatch.h"
+#include "storage/maintenance/verify_files.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/fio.h"
 

@@ -9,7 +9,7 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/delta_record.h"
-#include "rhizome/graph_builder.h"
+#include "index/generation/graph_builder.h"
 #include "rhizome/write_batch.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"

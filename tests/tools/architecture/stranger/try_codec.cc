@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "rhizome/codec.h"
+#include "storage/array/codec.h"
 #include "storage/array/zarr_format.h"
 
 // Finds the codec `flip` by its name, encodes and decodes a chunk, and an array's metadata.

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "rhizome/partitioner.h"
+#include "index/partition/partitioner.h"
 
 // Finds the partitioner `stripe` by its name and divides a path of five edges into three parts.
 int main() {

@@ -1,6 +1,7 @@
 #include <cstdio>
 
-#include "rhizome/policies.h"
+#include "cache/policy/basic_policies.h"
+#include "rhizome/policy.h"
 
 // Finds the policy `mru` by its name and replays a scan of three keys through two frames, twice.
 int main() {

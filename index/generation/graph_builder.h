@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "index/base/edge_list.h"
+#include "index/generation/reorder.h"
+#include "rhizome/export.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/ingest.h"
+#include "rhizome/job_control.h"
+#include "rhizome/manifest.h"
+#include "rhizome/status.h"
+#include "rhizome/store.h"
+#include "rhizome/types.h"
+
+namespace rhizome {
+inline namespace internal {
+class GenerationWriter;
+class ByteSink;
+class IoPacer;
+class PartitionedEdges;
+class VertexOrder;
+struct SpilledGraph;
+}  // namespace internal
+}  // namespace rhizome
+
+namespace RHIZOME_API rhizome {
+
+/// An array to store. Its rows are found by vertex id, and read in row order, many at a time.
+struct ArrayInput {
+  std::string name;
+  std::uint64_t dim = 0;
+  DataType dtype = DataType::kFloat32;
+  ArrayLayout layout = ArrayLayout::kRow;
+  Codec codec;
+  std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows
+  std::uint64_t inner_rows = 0;  ///< for shards (ArrayEntry::inner_rows); may be kChosenInnerRows
+
+  std::uint64_t array_id = 0;  ///< 0: the next unused id
+
+  /// Metadata stored with the array (ArrayEntry::attributes), such as the names of its classes.
+  std::vector<std::pair<std::string, std::string>> attributes;
+
+  /// If set, called once before the first row is read; then every row is read exactly once. It
+  /// allows a source to hold memory only while its array is written.
+  std::function<Status(const VertexOrder& order)> begin = {};
+
+  /// Returns the number of rows that the source prefers to read at once, if memory allows. Called
+  /// after `begin`. Unset, or 0: one chunk.
+  std::function<std::uint64_t()> rows_at_once = {};
+
+  /// Copies the rows of `vertices` to `out`: shape [vertices.size(), dim], row-major.
+  std::function<Status(std::span<const VertexId> vertices, std::span<std::byte> out)> read_rows;
+};
+
+/// A complete graph in memory, checked by its reader (ingest.h, importers, generators).
+struct GraphInput {
+  std::uint64_t vertex_count = 0;
+  EdgeList edges;                   ///< an undirected graph has each pair once
+  bool weighted = false;            ///< true for a weighted graph, even if it has no edge
+  bool undirected = false;          ///< store (u,v) and (v,u); a self-loop only once
+  std::vector<TypeId> vertex_type;  ///< [vertex_count], or empty
+  std::vector<std::string> vertex_type_names;  ///< at least one
+  std::vector<std::string> edge_type_names;    ///< at least one
+  ExternalIdKind id_kind = ExternalIdKind::kDense;
+  std::vector<std::int64_t> integer_ids;  ///< by vertex id, for kInteger
+  std::vector<std::string> string_ids;    ///< by vertex id, for kString
+  std::vector<ArrayInput> arrays;
+
+  /// The home of each vertex if another program chose them (HomeRule::kFile), below
+  /// PartitionOptions::partitions; otherwise empty.
+  std::vector<PartitionId> homes = {};
+
+  /// Storage of EdgeList::attributes: one array for each attribute and partition, named
+  /// EdgeArrayName, with its rows in the order of the partition's edge ids.
+  ArrayLayout attribute_layout = ArrayLayout::kRow;
+  Codec attribute_codec;
+  std::uint64_t attribute_chunk_rows = 0;
+
+  /// Set if an ingestion's edges and string ids do not fit in memory. In that case `edges` and
+  /// `string_ids` are empty.
+  std::shared_ptr<SpilledGraph> spilled = {};
+
+  /// Set by a compaction: edges that are already partitioned replace `edges`, and these functions
+  /// replace the ids above. `write_ids` omits deleted vertices.
+  std::shared_ptr<PartitionedEdges> divided = {};
+  std::function<Status(ByteSink&, const StoreId&)> write_ids = {};
+  std::function<ExternalId(VertexId)> id_of = {};
+  std::function<bool(VertexId)> is_deleted = {};
+};
+
+/// Returns the name of the array of an edge attribute in one partition: "time.p0003".
+std::string EdgeArrayName(std::string_view attribute, std::uint32_t partition);
+
+/// Returns the name of the first dimension of such an array (ArrayEntry::attributes, "dimension"):
+/// "edge_p0003".
+std::string EdgeDimension(std::uint32_t partition);
+
+/// Estimates of the peak memory of a build: for each vertex; for each directed edge, with its
+/// columns, of a partition that is being written; and for each directed edge that waits in memory.
+inline constexpr std::uint64_t kBuildBytesPerVertex = 72;  ///< with up to 64 partitions
+inline std::uint64_t BuildVertexBytes(std::uint64_t vertices, std::uint32_t partitions) {
+  return vertices * (kBuildBytesPerVertex + 24 * ((partitions - std::uint64_t{1}) / 64));
+}
+inline constexpr std::uint64_t kWriteBytesPerEdge = 44;
+inline constexpr std::uint64_t kHeldBytesPerEdge = 16;
+
+/// Overrides for compaction.
+struct BuildHooks {
+  /// Replaces writer.Commit(info) once the files of the generation are written. BuildGeneration
+  /// returns its status.
+  std::function<Status(GenerationWriter& writer, const GenerationInfo& info)> commit = {};
+
+  /// Chooses the vertex at each row, instead of BuildOptions::order; the store still records the
+  /// name of that order.
+  std::function<Result<std::vector<VertexId>>(const ReorderInput& input)> order_rows = {};
+
+  /// If set, arrays are written concurrently with partitions, provided that this many bytes of
+  /// memory are available for them.
+  std::optional<std::uint64_t> array_bytes = {};
+
+  /// Called for each chunk once it is written and synced, from several threads.
+  std::function<void(const FileEntry& chunk)> chunk_written = {};
+
+  /// Lets large writes yield to commits; may be null.
+  IoPacer* pacer = nullptr;
+};
+
+/// Partitions, orders and writes `input` as the store's next generation, and commits it. Consumes
+/// the edges. Nothing is visible before it returns OK.
+/// Errors: kInvalidArgument, an id or type out of range, or a bad name; kOutOfMemory, a partition
+/// of a spilled graph is too large for the memory (the message has the number of partitions that
+/// would suffice); kOutOfSpace; kIoError; kInterrupted.
+Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
+                       const JobControl& control, const BuildHooks& hooks = {});
+
+}  // namespace rhizome

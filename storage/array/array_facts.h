@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "rhizome/export.h"
+#include "rhizome/manifest.h"
+#include "rhizome/status.h"
+#include "rhizome/types.h"
+
+namespace RHIZOME_API rhizome {
+
+/// Returns the name of an array's first dimension: the value of its attribute "dimension", or
+/// "row". Arrays of edges have that attribute ("edge_p0003": one row per edge id of partition 3).
+std::string_view FirstDimension(const ArrayEntry& entry);
+inline constexpr std::string_view kDimensionAttribute = "dimension";
+
+/// Returns whether the array has a row for each edge of a partition instead of each vertex.
+bool IsOfEdges(const ArrayEntry& entry);
+
+/// The row of a vertex for which no row was provided. It is zero, except in `label` and `split` and
+/// in arrays with the attribute `missing`: there it is -1 (int64 or int32) or 255 (uint8), meaning
+/// "none", because zero would mean class 0 or the training set.
+enum class MissingRow : std::uint8_t { kZeros, kNoLabel, kNoSplit };
+MissingRow MissingRowOf(const ArrayEntry& entry);
+
+/// Fills `out`, one or more rows, with such rows.
+void FillMissingRows(MissingRow missing, std::span<std::byte> out);
+void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
+
+/// The attribute `missing`: "-1" in arrays of int64 and int32, "255" in arrays of uint8. Any other
+/// value means zeros.
+inline constexpr std::string_view kMissingAttribute = "missing";
+inline constexpr std::string_view kMissingNoLabel = "-1";
+inline constexpr std::string_view kMissingNoSplit = "255";
+
+/// Returns the value of the attribute `missing` for a new array of vertices. Any whole number may
+/// be a class or a set, so no vertex may get one that was not provided. Returns nullopt if the
+/// array's name already determines the value, or if the array has several columns or another type:
+/// then missing rows are zeros.
+std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataType dtype,
+                                                  std::uint64_t dim);
+
+/// Returns what MissingRowOf will return for an array after it got that attribute.
+MissingRow MissingRowOfNewArray(std::string_view name, DataType dtype, std::uint64_t dim);
+
+/// The attribute of an array that a repair kept without some of its rows. It lists these rows in
+/// the format of DescribeRows, by their row numbers at the time of the repair. They have the values
+/// of FillMissingRows.
+inline constexpr std::string_view kLostRowsAttribute = "lost_rows";
+
+/// Checks that a user may give a new array this name, when an array is created or renamed. The name
+/// must pass CheckName, be short enough for the names that the store derives from it, and not be a
+/// name that the store itself assigns: of versions, checksums, marks of stale rows, coordinates and
+/// dimensions, and zarr.json. Stores of older builds may contain such arrays.
+/// Errors: kInvalidArgument.
+Status CheckNewArrayName(std::string_view name);
+
+/// 24 bytes below kMaxNameBytes, to leave space for the suffixes that the store appends, such as
+/// ".v3" and ".crc32c".
+inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
+
+/// The folders of a generation that contain arrays, and the checksums of their rows.
+inline constexpr std::string_view kArraysPrefix = "arrays/";
+inline constexpr std::string_view kSumsPrefix = "sums/";
+
+/// The suffix of the array that contains the checksums of another array's rows.
+inline constexpr std::string_view kSidecarSuffix = ".crc32c";
+
+}  // namespace rhizome
