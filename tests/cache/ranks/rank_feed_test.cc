@@ -5,8 +5,11 @@
 
 #include "cache/feed/feed_pipeline.h"
 #include "cache/feed/feed_profile.h"
+#include "cache/feed/labels.h"
+#include "cache/pool/prefill_piece.h"
 #include "cache/ranks/fake_ranks.h"
 #include "cache/ranks/home_epochs.h"
+#include "cache/ranks/rank_plan.h"
 #include "cache/ranks/rank_pool.h"
 #include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/remote_rows.h"
@@ -14,9 +17,9 @@
 #include "cache/ranks/row_homes.h"
 #include "cache/ranks/row_messages.h"
 #include "cache/ranks/row_service.h"
-#include "rhizome/external_id.h"
-#include "rhizome/labels.h"
-#include "rhizome/rank_plan.h"
+#include "index/generation/graph_builder.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/ingest.h"
 #include "rhizome/write_batch.h"
 #include "storage/base/pause.h"
 #include "testing/planted_graph.h"
@@ -141,13 +144,13 @@ class RankFeedTest : public ::testing::Test {
     options.sampler.sampler = {.fanouts = plan_.minibatch.fanouts, .seed = plan_.seed};
     options.features = "feat";
     options.prior = plan_.minibatch.feed.prior;
-    options.cache_bytes = plan_.minibatch.feed.cache_bytes;
+    options.cache_bytes = *plan_.minibatch.feed.cache_bytes;
     options.held_rows = 0;
     // A superbatch that spans an epoch may have any length.
     const std::uint64_t steps =
         SuperbatchSteps(plan_.minibatch.ranks->prefetch, plan_.minibatch.feed.superbatch);
     options.superbatch = steps == 0 ? 1 << 20 : plan_.minibatch.feed.superbatch * kHomes;
-    options.overlap = plan_.minibatch.feed.overlap;
+    options.overlap = plan_.minibatch.feed.overlap.value_or(Overlap::kAll);
     options.read_cost = plan_.disk;
     options.over_ranks =
         WithCosts(ranks, plan_.disk, plan_.minibatch.ranks->link, entry_.row_bytes());
@@ -246,7 +249,7 @@ class RankFeedTest : public ::testing::Test {
                         const RankFed& fed) const {
     const auto ranks = static_cast<std::uint32_t>(fed.remote.rows_of.size());
     const std::uint64_t frames =
-        std::min<std::uint64_t>(plan_.minibatch.feed.cache_bytes / kWideBytes, rank_of.size());
+        std::min<std::uint64_t>(*plan_.minibatch.feed.cache_bytes / kWideBytes, rank_of.size());
     const RowsOverRanks costs = WithCosts({}, plan_.disk, plan_.minibatch.ranks->link, kWideBytes);
     RankPool pool({.rank = rank,
                    .ranks = ranks,
@@ -311,7 +314,7 @@ TEST_F(RankFeedTest, WhatIsFetchedIsWhatIsPlannedForAnyPoolAndAnyNumberOfRanks) 
   ExpectAll(0);
   for (const std::uint32_t ranks : {1, 2, 3, 4, 8, 2, 3}) {
     Draw(random);
-    SCOPED_TRACE(::testing::Message() << "pool " << plan_.minibatch.feed.cache_bytes / kWideBytes
+    SCOPED_TRACE(::testing::Message() << "pool " << *plan_.minibatch.feed.cache_bytes / kWideBytes
                                       << ", superbatch " << plan_.minibatch.feed.superbatch
                                       << ", prior " << PriorName(plan_.minibatch.feed.prior));
     ExpectAsPlanned(ranks, random());
@@ -331,7 +334,7 @@ TEST_F(RankFeedTest, OtherPoliciesFetchWhatIsPlannedToo) {
     if (policy != Prefetch::kBelady && policy != Prefetch::kNone && random() % 2 == 0)
       plan_.minibatch.ranks->prefetch.remote_bytes = random() % 60 * kWideBytes;
     SCOPED_TRACE(::testing::Message() << PrefetchName(policy) << ", pool "
-                                      << plan_.minibatch.feed.cache_bytes / kWideBytes
+                                      << *plan_.minibatch.feed.cache_bytes / kWideBytes
                                       << ", superbatch " << plan_.minibatch.feed.superbatch
                                       << ", prior " << PriorName(plan_.minibatch.feed.prior));
     ExpectAsPlanned(2 + random() % 3, random());
@@ -425,10 +428,11 @@ TEST_F(RankFeedTest, RowsOfTheDeltaAreAskedOfNobody) {
   }
   for (const std::uint32_t ranks : {2, 4}) {
     Draw(random);
-    SCOPED_TRACE(::testing::Message() << "pool " << plan_.minibatch.feed.cache_bytes / kWideBytes
-                                      << ", superbatch " << plan_.minibatch.feed.superbatch
-                                      << ", prior " << PriorName(plan_.minibatch.feed.prior)
-                                      << ", overlap " << OverlapName(plan_.minibatch.feed.overlap));
+    SCOPED_TRACE(::testing::Message()
+                 << "pool " << *plan_.minibatch.feed.cache_bytes / kWideBytes << ", superbatch "
+                 << plan_.minibatch.feed.superbatch << ", prior "
+                 << PriorName(plan_.minibatch.feed.prior) << ", overlap "
+                 << OverlapName(plan_.minibatch.feed.overlap.value_or(Overlap::kAll)));
     ExpectAsPlanned(ranks, random());
     if (HasFailure()) break;
   }

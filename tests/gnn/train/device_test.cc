@@ -9,7 +9,7 @@
 #include "gnn/ops/torch_guard.h"
 #include "gnn/train/host_backend.h"
 #include "gnn/train/train.h"
-#include "rhizome/policies.h"
+#include "rhizome/policy.h"
 
 // Tests of training on a device, without a real one. A FakeDevice runs the kernels. The device's
 // tensors are libtorch's CPU tensors, or tensors of a backend in host memory (host_backend.h), for
@@ -63,14 +63,14 @@ Result<TrainReport> TrainWatched(TrainOptions options, Traces& traces,
   });
 }
 
-Result<TrainReport> Train(const TrainOptions& options) {
+Result<TrainReport> TrainAsAsked(const TrainOptions& options) {
   const JobControl control;
   return rhizome_gnn_entry_v1()->Train(options, control);
 }
 
 Result<TrainReport> TrainOnProcessor(TrainOptions options) {
   options.minibatch()->device.reset();
-  return Train(options);
+  return TrainAsAsked(options);
 }
 
 std::vector<double> LossesOf(const TrainReport& report) {
@@ -338,7 +338,7 @@ TEST(DeviceTrainTest, SaysWhatCannotBeHad) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = DeviceTraining(folder / "s");
   // There is no CUDA module beside the test binary.
-  const Result<TrainReport> none = Train(options);
+  const Result<TrainReport> none = TrainAsAsked(options);
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code(), StatusCode::kUnsupported);
   EXPECT_THAT(none.error().message(), HasSubstr("librhizome_cuda.so"));

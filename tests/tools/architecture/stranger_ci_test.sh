@@ -23,10 +23,10 @@ expect "steps to add a verb" "$(steps tools/README.md 'To add a verb')" \
 expect "steps to add a bench" "$(steps tools/README.md 'To add a bench')" \
   'bench/MODULE/verb_bench_NAME.cc bench/benches.cc '
 expect "steps to add a partitioner" "$(steps index/README.md 'To add a partitioner')" \
-  'partition/NAME_partitioner.cc api/rhizome/partition_options.h partition/partitioner.cc '
+  'partition/NAME_partitioner.cc api/rhizome/graph_types.h partition/partitioner.cc '
 expect "steps to add an option" "$(steps gnn/README.md 'To add an option of training')" \
-  'api/rhizome/learning_options.h options/train_fields.h '
-expect "steps to add a codec" "$(steps storage/README.md 'To add a codec')" 'api/rhizome/codec.h array/codec.cc '
+  'api/rhizome/train_options.h options/train_fields.h '
+expect "steps to add a codec" "$(steps storage/README.md 'To add a codec')" 'api/rhizome/types.h array/codec.cc '
 
 # insert FILE PATTERN LINE: puts a line before the first one that has the pattern.
 insert() {
@@ -65,13 +65,13 @@ copy() {
 }
 objects() { find "$@" -name '*.o'; }
 
-# --- The policy: its file, its kind and declaration, its row.
+# --- The policy: its file, its kind, its declaration and its row.
 copy policy cache policy
 cp "$here/mru_policy.cc" policy/cache/policy/
 insert policy/api/rhizome/policy.h '  kMatch, ' '  kMru,'
-insert policy/api/rhizome/policy.h '^}  \/\/ namespace rhizome' \
-  'std::unique_ptr<Policy> MakeMruPolicy(std::uint32_t frame_count, std::uint64_t key_count);\n'
 policies=policy/cache/policy/policies.cc
+insert "$policies" '^namespace {' \
+  'std::unique_ptr<Policy> MakeMruPolicy(std::uint32_t frame_count, std::uint64_t key_count);\n'
 grow "$policies" PolicyEntry
 insert "$policies" '    {PolicyKind::kNone, ' \
   '    {PolicyKind::kMru, "mru", false, kFrameTableBytes, MakeOnline<MakeMruPolicy>},'
@@ -91,7 +91,7 @@ expect "the new policy" "$(./try_policy)" "2 hits, 4 misses"
 # --- The partitioner: its file, its kind, its declaration and its row.
 copy partition index partition
 cp "$here/stripe_partitioner.cc" partition/index/partition/
-insert partition/api/rhizome/partition_options.h '^  kRange,' '  kStripe,'
+insert partition/api/rhizome/graph_types.h '^  kRange,' '  kStripe,'
 partitioners=partition/index/partition/partitioner.cc
 grow "$partitioners" PartitionerEntry
 insert "$partitioners" '^MakeStreaming MakeRangePartitioner;' 'MakeStreaming MakeStripePartitioner;'
@@ -106,7 +106,7 @@ expect "the new partitioner" "$(./try_partitioner)" "0 1 2 0 1"
 
 # --- The codec: its kind, its functions and its row.
 copy array storage array
-insert array/api/rhizome/codec.h '  kNonzero = 5,' '  kFlip = 6,'
+insert array/api/rhizome/types.h '  kNonzero = 5,' '  kFlip = 6,'
 codecs=array/storage/array/codec.cc
 grow "$codecs" CodecEntry
 sed -i "/std::array<CodecEntry, /e cat $here/flip_codec.txt" "$codecs"
@@ -157,7 +157,7 @@ expect "the new bench" "$(./rhizome bench nothing --json)" '{"workload":"nothing
 # and ranks know its value.
 if [ -e "$RHIZOME_BUILD/lib/librhizome_gnn.so" ]; then
   copy option gnn options
-  insert option/api/rhizome/learning_options.h '  double learning_rate = ' '  double warm_restarts = 0;'
+  insert option/api/rhizome/train_options.h '  double learning_rate = ' '  double warm_restarts = 0;'
   insert option/gnn/options/train_fields.h '  visit(Option{"learning.learning_rate"' \
     '  visit(Option{"learning.warm_restarts", "warm-restarts", "Restarts", Effect::kModel}.In(0, 1), learning.warm_restarts...);'
   eval "set -- $(flags tools/cli/option_flags.cc "$work/option") -I$work/option -I$RHIZOME_SOURCE/gnn/api"
