@@ -17,42 +17,42 @@ def train(
     *,
     model: str | None = None,
     layers: int | None = None,
-    fanout: Sequence[int | Literal["all"]] | int | str | None = None,
     hidden: int | None = None,
-    epochs: int | None = None,
     batch_size: int | None = None,
-    threads: int | None = None,
+    fanout: Sequence[int | Literal["all"]] | int | str | None = None,
+    epochs: int | None = None,
     lr: float | None = None,
+    threads: int | None = None,
     memory: int | str | None = None,
     out: PathLike | None = None,
     features: str | None = None,
     labels: str | None = None,
     split: str | None = None,
+    edge_weights: Literal["use", "ignore", "auto"] | None = None,
     weighted: bool = False,
     typed_fanout: str | None = None,
     meta_path: Sequence[str] | str | None = None,
-    edge_weights: Literal["use", "ignore", "auto"] | None = None,
     dropout: float | None = None,
     steps: int | None = None,
-    no_test: bool = False,
-    task: Literal["auto", "multiclass", "multilabel", "binary", "regression"] | None = None,
+    cache: Literal["belady", "cost", "lru", "fifo", "clock", "s3fifo", "static", "match", "none"] | None = None,
+    task: Literal["multiclass", "multilabel", "binary", "regression", "auto"] | None = None,
     class_weights: PathLike | Literal["balanced"] | None = None,
-    optimizer: Literal["adam", "adamw", "sgd", "adagrad"] | None = None,
     weight_decay: float | None = None,
+    optimizer: Literal["adam", "adamw", "sgd", "adagrad"] | None = None,
     schedule: Literal["constant", "step", "cosine", "linear", "plateau"] | None = None,
-    eval_every: int | None = None,
-    patience: int | None = None,
     seed: int | None = None,
     seeds: int | None = None,
+    eval_every: int | None = None,
+    patience: int | None = None,
+    no_test: bool = False,
     prefetch: Literal["belady", "scored", "vip", "epoch", "static", "lru", "none"] | None = None,
-    cache: Literal["belady", "cost", "lru", "fifo", "clock", "s3fifo", "static", "match", "none"] | None = None,
     device: Literal["cpu", "cuda"] | None = None,
-    checkpoint_every: int | None = None,
-    resume: bool = False,
     full_graph: bool = False,
     spill: Literal["auto", "none", "lru", "lru-live", "belady", "dp", "dp-tensor"] | None = None,
     job: str | None = None,
     scratch: PathLike | None = None,
+    checkpoint_every: int | None = None,
+    resume: bool = False,
     report: PathLike | None = None,
     curves: PathLike | None = None,
     plot: PathLike | None = None,
@@ -75,12 +75,20 @@ def train(
     negative_slope: float | None = None,
     no_self_loops: bool = False,
     skip: bool = False,
-    split_column: str | None = None,
+    topology: Literal["memory", "direct"] | None = None,
     direction: Literal["in", "out", "both"] | None = None,
     time_attribute: str | None = None,
     seed_times: str | None = None,
+    split_column: str | None = None,
     normalize_features: bool = False,
     no_edges: bool = False,
+    eval_fanout: Sequence[int | Literal["all"]] | int | str | None = None,
+    trace: PathLike | None = None,
+    cache_bytes: int | str | None = None,
+    neighbor_cache: int | str | None = None,
+    superbatch: int | Literal["auto"] | None = None,
+    overlap: Literal["all", "changeset", "none", "auto"] | None = None,
+    prior: Literal["uses", "none"] | None = None,
     label_smoothing: float | None = None,
     momentum: float | None = None,
     decay_layers: Literal["all", "first"] | None = None,
@@ -88,24 +96,18 @@ def train(
     warmup: int | None = None,
     decay_every: int | None = None,
     decay_factor: float | None = None,
-    eval_fanout: Sequence[int | Literal["all"]] | int | str | None = None,
-    monitor: str | None = None,
-    min_delta: float | None = None,
     init: PathLike | None = None,
+    monitor: Literal[
+        "accuracy", "f1_micro", "f1_macro", "roc_auc", "average_precision", "mae", "rmse", "r2", "loss",
+    ] | None = None,
+    min_delta: float | None = None,
+    io: Literal["auto", "uring", "pread", "mmap"] | None = None,
     remote_memory: int | str | None = None,
     gamma: float | None = None,
-    cache_bytes: int | str | None = None,
     device_memory: int | str | None = None,
     device_cache: Literal["belady", "static", "match", "none"] | None = None,
-    prior: Literal["uses", "none"] | None = None,
-    io: Literal["auto", "uring", "pread", "mmap"] | None = None,
-    topology: Literal["memory", "direct"] | None = None,
-    neighbor_cache: int | str | None = None,
-    superbatch: int | Literal["auto"] | None = None,
-    overlap: Literal["all", "changeset", "none", "auto"] | None = None,
-    checkpoint_seconds: float | None = None,
     sums: Literal["auto", "store", "recompute"] | None = None,
-    trace: PathLike | None = None,
+    checkpoint_seconds: float | None = None,
     link: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -120,129 +122,125 @@ def train(
     error of ``rhizome train``.
 
     Usual options; None means the default:
-    ``model``: Kind of network; 'rhizome models' lists them with their options; default: "sage"
-    ``layers``: Layers; as many hops are sampled; default: 2
-    ``fanout``: Neighbours drawn in each layer, the seeds' own first; default: 10 in each
+    ``model``: Kind of model; 'rhizome models' lists them with their options; default: "sage"
+    ``layers``: Number of layers, and of hops that are sampled; default: 2
     ``hidden``: Width of the hidden layers; default: 128
-    ``epochs``: Times that every training vertex is seen; default: 10
-    ``batch_size``: Training vertices of a minibatch; default: 1000
-    ``threads``: Threads that work at once; default: all processors
+    ``batch_size``: Training vertices per minibatch; default: 1000
+    ``fanout``: Neighbours sampled in each layer, starting at the seeds; one number applies to all layers; default: 10
+    ``epochs``: Number of passes over the training set; default: 10
     ``lr``: Learning rate; default: 0.01
-    ``memory``: Bound on memory, beyond the bare process
-    ``out``: Write the model here (safetensors)
+    ``threads``: Number of threads; default: 1
+    ``memory``: Memory limit of the process beyond its size at start; default: none
+    ``out``: Write the model to this file (safetensors)
 
     More options:
-    ``features``: Array of input rows; default: "feat"
-    ``labels``: Array of classes, integers [rows, 1]; default: "label"
-    ``split``: Array: 0 train, 1 valid, 2 test, 255 none; default: "split"
-    ``weighted``: Draw neighbours in proportion to edge weights
-    ``typed_fanout``: Instead of ``fanout``, neighbours drawn along each edge type in each layer; default stands for the
-        types not named, which are else not walked
-    ``meta_path``: Edge type that each layer walks, the seeds' own first
-    ``edge_weights``: Whether layers that sum or average weigh neighbours by their edges; auto: where the store has
-        weights; default: "auto"
-    ``dropout``: Share of units dropped while training; default: 0.5
-    ``steps``: Minibatches of an epoch at most; default: all
-    ``no_test``: Leave out the accuracies at the end, which take a pass over all vertices
-    ``task``: What is learnt of a vertex; auto: int labels are multiclass, uint8 of several columns multilabel (255:
-        missing), float32 regression (NaN: missing); default: "auto"
-    ``class_weights``: balanced: rare classes weigh more; or a text file with a number for each class
-    ``optimizer``: How weights follow gradients; default: "adam"
-    ``weight_decay``: L2 penalty (adamw: decay) of matrices; biases and norms have none; default: 0
-    ``schedule``: How the learning rate goes over the epochs; default: "constant"
-    ``eval_every``: Measure the validation set every so many epochs, and after the last; default: 1
-    ``patience``: Stop after so many epochs without a better one; default: never
-    ``seed``: Same seed, same model (bitwise with ``threads=1``); default: 1
-    ``seeds``: Train with so many seeds, one after another: mean and deviation; ``out`` gets the best one's model;
+    ``features``: Array of input features; default: "feat"
+    ``labels``: Array of labels: classes as integers, or values; default: "label"
+    ``split``: Array that assigns vertices to sets: 0 train, 1 valid, 2 test, 255 none; default: "split"
+    ``edge_weights``: Whether layers that sum or average use edge weights; auto: if the store has them; default: "auto"
+    ``weighted``: Sample neighbours in proportion to edge weights
+    ``typed_fanout``: Neighbours sampled along each edge type in each layer, instead of ``fanout``; default applies to
+        types that are not named, which are not followed otherwise
+    ``meta_path``: Edge type that each layer follows, starting at the seeds
+    ``dropout``: Probability that an input of a layer is dropped in training; default: 0.5
+    ``steps``: Maximum minibatches per epoch; default: all
+    ``cache``: Replacement policy of the feature cache; default: "belady"
+    ``task``: What is predicted for a vertex; auto: integer labels are multiclass, uint8 labels of several columns
+        multilabel (255: missing), float32 labels regression (NaN: missing); default: "auto"
+    ``class_weights``: balanced: rare classes have a larger weight; or a text file with a number per class
+    ``weight_decay``: L2 penalty of matrices (adamw: decay); biases and norms have none; default: 0
+    ``optimizer``: Algorithm that updates the weights; default: "adam"
+    ``schedule``: How the learning rate changes over the epochs; default: "constant"
+    ``seed``: Seed of all random choices; equal seeds give equal models (bitwise with ``threads=1``); default: 1
+    ``seeds``: Number of trainings with consecutive seeds; reports mean and deviation, ``out`` receives the best model;
         default: 1
-    ``prefetch``: Over ranks, which rows of others a rank keeps. belady: one schedule for all rows, by what they cost.
-        To compare with, in a part of the pool: scored, MassiveGNN's scores, with a round of evictions a superbatch;
-        vip, those that minibatches most likely ask for (SALIENT++); epoch, those that an epoch asks for most often
-        (RapidGNN); static, neighbours of the highest degree; lru; none; default: "belady"
-    ``cache``: What the buffer pool keeps; default: "belady"
-    ``device``: What computes the network; cuda: the first CUDA device; default: "cpu"
-    ``checkpoint_every``: Write all that was learnt to the job's folder after so many minibatches; with ``full_graph``:
-        epochs
-    ``resume``: Go on from the checkpoint of a run that was stopped: the same model comes of it
-    ``full_graph``: Train on all edges at once, an epoch a step: exact gradients, with what does not fit into ``memory``
-        in the job's folder
-    ``spill``: What stays in memory of the arrays of ``full_graph`` where ``memory`` does not hold all; auto: by the
-        rule that moves the fewest bytes; default: "auto"
-    ``job``: Name of the job's folder under scratch/; default: "train"
-    ``scratch``: A folder for scratch files, such as one on another disk; default: STORE/scratch
-    ``report``: Describe the training here as a page: curves, confusion, figures by class, seeds, network, memory and
-        disk; a file of its own, without scripts (HTML)
-    ``curves``: Write figures here, a line for each seed and epoch (CSV)
-    ``plot``: Draw them here (SVG)
-    ``ranks``: Train over ranks, each with some homes of the store: those that mpirun has started (then this is not
-        needed), or N threads of this process, to try it
+    ``eval_every``: Epochs between measurements of the validation set, which is also measured at the end; default: 1
+    ``patience``: Stop after this number of epochs without improvement; default: never
+    ``no_test``: Do not measure the model with all neighbours at the end
+    ``prefetch``: Over ranks: policy for rows of other ranks. belady: one schedule for all rows, by cost. The others
+        manage a part of the pool, for comparison: scored (MassiveGNN), vip (SALIENT++), epoch (RapidGNN), static
+        (highest degree), lru, none; default: "belady"
+    ``device``: Device that computes the model; cuda: the first CUDA device; default: "cpu"
+    ``full_graph``: Train on all edges at once, one step per epoch, with exact gradients; data that exceeds ``memory``
+        is spilled to the job's folder
+    ``spill``: With ``full_graph``: arrays that remain in memory if ``memory`` does not hold all; auto: the rule that
+        moves the fewest bytes; default: "auto"
+    ``job``: Name of the job and of its folder below scratch/; default: "train"
+    ``scratch``: Folder for temporary files; default: in the store
+    ``checkpoint_every``: Number of minibatches (with ``full_graph``: epochs) between checkpoints in the job's folder;
+        default: none
+    ``resume``: Continue from the checkpoint of an interrupted run; the model is the same as without the interruption
+    ``report``: Write a report of the training to this file: curves, confusion matrix, metrics by class, seeds, network,
+        memory and disk; a single page without scripts (HTML)
+    ``curves``: Write the figures of each seed and epoch to this file (CSV)
+    ``plot``: Draw them into this file (SVG)
+    ``ranks``: Train in parallel over ranks, each with some homes of the store: the processes that mpirun started (the
+        default there), or N threads of this process, for a test
     ``peer_timeout``: Seconds after which a rank that says nothing counts as lost (computing is not silence); while MPI
         starts at least 30; default: 30
 
     Options of models, whose defaults ``rhizome models`` lists:
-    ``aggregator``: How neighbours become one row (sage)
-    ``l2_normalize``: Give each output row the length 1 (sage)
+    ``aggregator``: Aggregation of neighbours (sage)
+    ``l2_normalize``: Scale each output row to length 1 (sage)
     ``activation``: Function after each layer
     ``norm``: Normalisation of a layer's outputs
     ``residual``: Add a layer's inputs to its outputs
     ``feed_forward``: Residual blocks with a second linear layer, normalised at their input
-    ``jump``: How the outputs of all layers are joined at last
-    ``input_dropout``: Share of the features that is dropped
-    ``head``: Layers between embedding and scores; none: the last layer makes scores
-    ``eps``: Weight of the own row, less 1 (gin)
-    ``fixed_eps``: Keep that weight as it is (gin)
+    ``jump``: How the outputs of all layers are joined after the last one
+    ``input_dropout``: Share of the features dropped in training
+    ``head``: Layers between embeddings and scores; none: the last layer computes scores
+    ``eps``: Weight of the vertex's own row, minus 1 (gin)
+    ``fixed_eps``: Do not train that weight (gin)
     ``heads``: Heads, which share the hidden columns (gat, gatv2)
-    ``out_heads``: Heads of a last layer that makes scores, whose mean is taken (gat, gatv2)
-    ``attention_dropout``: Share of weights dropped in training (gat, gatv2)
+    ``out_heads``: Heads of the last layer if it computes scores, which are averaged (gat, gatv2)
+    ``attention_dropout``: Share of attention weights dropped in training (gat, gatv2)
     ``negative_slope``: Slope of LeakyReLU below zero (gat, gatv2)
-    ``no_self_loops``: Leave the vertex out of its own neighbours (gat, gatv2)
+    ``no_self_loops``: Exclude the vertex from its own neighbours (gat, gatv2)
     ``skip``: Feed the first hidden row to every layer (commnet)
 
     Settings, for experts:
-    ``split_column``: Instead of ``split``, column K (from 0) of an array with a split in each column
-    ``direction``: Edges that are walked: in-edges, out-edges, or both as one list; in an undirected store they are the
-        same; default: "in"
-    ``time_attribute``: Edge attribute with times: only edges not later than the seed's time
-    ``seed_times``: With ``time_attribute``: array of the vertices' times as seeds, integers [rows, 1]
-    ``normalize_features``: Divide each row by the sum of its absolute values
-    ``no_edges``: The same network without edges: what are they worth?
-    ``label_smoothing``: Share of a target that is spread over all classes; default: 0
-    ``momentum``: Of ``optimizer="sgd"``; default: 0.9
-    ``decay_layers``: The layers whose weights decay; default: "all"
-    ``clip_norm``: Scale gradients of a larger norm down to it; 0: never; default: 0
-    ``warmup``: Epochs in which the rate rises to ``lr``; default: 0
-    ``decay_every``: Epochs between two steps (default: a third of all), or without a better one on a plateau (10)
-    ``decay_factor``: Of a step, or of a plateau; default: 0.1
-    ``eval_fanout``: Neighbours drawn in each layer where the validation set is measured; default: as in training
-    ``monitor``: The validation metric that tells the best epoch: accuracy, f1_micro, f1_macro, roc_auc,
-        average_precision, mae, rmse, r2 or loss; default: accuracy, f1_micro (multilabel), roc_auc (binary), rmse
-        (regression)
-    ``min_delta``: What makes an epoch better, for ``patience``; default: 0
-    ``init``: Begin with the weights of this model file, of a model of equal shape
-    ``remote_memory``: With ``prefetch`` other than belady: that part of the pool; default: half
-    ``gamma``: With ``prefetch="scored"``: the decay of its scores; default: 0.995
-    ``cache_bytes``: Size of the buffer pool; default: what ``memory`` leaves
-    ``device_memory``: With ``device="cuda"``: memory of the device for feature rows that stay there; default: half of
-        what is free
-    ``device_cache``: With ``device="cuda"``: which rows stay there; belady: by the schedule of a superbatch, those that
-        are needed soonest; default: "belady"
-    ``prior``: Worth, with ``cache="belady"`` and cost, of rows that a superbatch does not ask for again: as often as
-        they were used so far, or none; default: "uses"
-    ``io``: How rows are read, and lists with ``topology="direct"``; mmap: out of mapped files, as a baseline; default:
-        "auto"
-    ``topology``: Neighbour lists in memory, or read from disk by the block; default: "memory"
-    ``neighbor_cache``: Memory for the lists most worth it, with ``topology="direct"``; 0: none; default: what
+    ``topology``: Where adjacency lists are during the job: in memory, or read from disk in blocks; default: "memory"
+    ``direction``: Edges to follow: in-edges, out-edges, or both as one list; equal for an undirected store; default:
+        "in"
+    ``time_attribute``: Edge attribute with times: edges later than the time of their seed are not sampled
+    ``seed_times``: With ``time_attribute``: array with the time of each vertex as a seed
+    ``split_column``: Instead of ``split``: column K (from 0) of an array with a split in each column
+    ``normalize_features``: Divide each row of features by the sum of its absolute values
+    ``no_edges``: Ignore edges: a baseline that shows their benefit
+    ``eval_fanout``: Neighbours sampled in each layer for the validation set; default: as in training
+    ``trace``: Write the times of all stages to this file, for chrome://tracing or Perfetto (JSON)
+    ``cache_bytes``: Size of the feature cache; default: what ``memory`` leaves
+    ``neighbor_cache``: With ``topology="direct"``: memory for the lists that are read most; 0: none; default: what
         ``memory`` leaves, at most 256M
-    ``superbatch``: Minibatches that are sampled ahead; default: "auto"
-    ``overlap``: all: sample a superbatch ahead while the network computes; changeset: while the one before is
-        scheduled, so that the caches of lists and of rows have the memory in turn; none: read no row before its step,
-        to see what reading ahead is worth; default: "auto"
-    ``checkpoint_seconds``: With ``full_graph`` and ``checkpoint_every``: also within an epoch, when so many seconds
-        have passed since the last time; default: 60
-    ``sums``: What becomes of sums that ``full_graph`` needs twice: they are stored, or gathered again in layers between
-        the first and the last; default: "auto"
-    ``trace``: Write here when each stage ran, for chrome://tracing or Perfetto (JSON)
-    ``link``: Over ranks: the link of each, bits a second each way and latency; default: "10G,50us"
+    ``superbatch``: Number of minibatches that are sampled ahead and scheduled together; default: "auto"
+    ``overlap``: Stages that overlap. all: sample a superbatch during training on the previous one; changeset: during
+        its scheduling only, so that the caches of lists and of rows use the memory in turn; none: read each row when
+        its step needs it; default: "auto"
+    ``prior``: With ``cache="belady"`` or cost: value of rows that a superbatch does not request again; uses: by the
+        number of requests so far; default: "uses"
+    ``label_smoothing``: Share of a target that is spread over all classes; default: 0
+    ``momentum``: With ``optimizer="sgd"``: momentum; default: 0.9
+    ``decay_layers``: Layers whose weights decay; default: "all"
+    ``clip_norm``: Gradients of a larger norm are scaled down to this norm; 0: never; default: 0
+    ``warmup``: Number of epochs in which the rate rises to ``lr``; default: 0
+    ``decay_every``: With ``schedule="step"``: epochs between steps; default: a third of all. With plateau: epochs
+        without improvement before a step; default: 10
+    ``decay_factor``: With ``schedule="step"`` or plateau: factor of a step; default: 0.1
+    ``init``: Model file of equal shape with the initial weights; default: random
+    ``monitor``: Metric of the validation set that selects the best epoch; default: accuracy, f1_micro (multilabel),
+        roc_auc (binary), rmse (regression)
+    ``min_delta``: Minimum improvement that resets the patience counter; default: 0
+    ``io``: How rows, and lists with ``topology="direct"``, are read; mmap: from mapped files, as a baseline; default:
+        "auto"
+    ``remote_memory``: With ``prefetch`` other than belady: memory for rows of other ranks; default: half of the pool
+    ``gamma``: With ``prefetch="scored"``: decay of its scores; default: 0.995
+    ``device_memory``: With ``device="cuda"``: device memory for cached feature rows; default: half of the free memory
+    ``device_cache``: With ``device="cuda"``: replacement policy of the feature cache of the device; default: "belady"
+    ``sums``: With ``full_graph``: whether sums over neighbours are stored for the backward pass or recomputed, in
+        layers between the first and the last; default: "auto"
+    ``checkpoint_seconds``: With ``full_graph`` and ``checkpoint_every``: also write a checkpoint within an epoch at
+        intervals of this many seconds; default: 60
+    ``link``: Over ranks: speed of the link of a rank in bits per second, each way, and its latency; default: "10G,50us"
     """
     return run("train", ["store"], locals())
 
@@ -254,14 +252,17 @@ def infer(
     out: str,
     new_version: bool = False,
     incremental: bool = False,
+    resume: bool = False,
     features: str | None = None,
     fanout: Sequence[int | Literal["all"]] | int | str | None = None,
-    memory: int | str | None = None,
     threads: int | None = None,
-    resume: bool = False,
+    memory: int | str | None = None,
     live: bool = False,
     keep: int | None = None,
+    device: Literal["cpu", "cuda"] | None = None,
+    workers: int | None = None,
     mode: Literal["layerwise", "samplewise"] | None = None,
+    scratch: PathLike | None = None,
     at: Point | str | None = None,
     edge_weights: Literal["use", "ignore", "auto"] | None = None,
     scores: bool = False,
@@ -269,32 +270,29 @@ def infer(
         "belady", "cost", "lru", "fifo", "clock", "s3fifo", "static", "match", "none", "cached-first",
     ] | None = None,
     codec: str | Literal["raw", "zstd", "blosc-lz4", "blosc-zstd"] | None = None,
-    device: Literal["cpu", "cuda"] | None = None,
-    scratch: PathLike | None = None,
-    workers: int | None = None,
+    device_memory: int | str | None = None,
+    costs: PathLike | None = None,
+    ranges: Literal["learned", "edges"] | None = None,
     labels: str | None = None,
     split: str | None = None,
-    split_column: str | None = None,
+    topology: Literal["memory", "direct"] | None = None,
     direction: Literal["in", "out", "both"] | None = None,
     weighted: bool = False,
     typed_fanout: str | None = None,
     meta_path: Sequence[str] | str | None = None,
     time_attribute: str | None = None,
     seed_times: str | None = None,
+    split_column: str | None = None,
+    seed: int | None = None,
     cache_bytes: int | str | None = None,
+    neighbor_cache: int | str | None = None,
+    block_rows: int | None = None,
+    chunk_rows: int | None = None,
     layout: Literal[
         "auto", "stored", "natural", "pds", "bfs", "first-use", "references", "block-count", "blocks",
     ] | None = None,
-    topology: Literal["memory", "direct"] | None = None,
-    neighbor_cache: int | str | None = None,
     io: Literal["auto", "uring", "pread"] | None = None,
-    block_rows: int | None = None,
-    chunk_rows: int | None = None,
     inner_rows: int | Literal["auto"] | None = None,
-    seed: int | None = None,
-    device_memory: int | str | None = None,
-    costs: PathLike | None = None,
-    ranges: Literal["learned", "edges"] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Computes the embedding of every vertex with a model written by ``train``, and stores them as an array.
@@ -307,60 +305,62 @@ def infer(
     ``progress`` and errors: as for ``train``.
 
     Usual options; None means the default:
-    ``model_file``: What train wrote
-    ``out``: Name of the new array
-    ``new_version``: Where there is such an array, make its next version
-    ``incremental``: Compute what changed since the newest version, and make the next
-    ``features``: Array of input rows; default: "feat"
-    ``fanout``: Neighbours of each layer; default: "all"
-    ``memory``: Bound on memory, beyond the bare process
-    ``threads``: Threads that work at once; default: all processors
-    ``resume``: Go on with what a killed run of this job left; done if it had published
+    ``model_file``: Model file that train wrote
+    ``out``: Name of the array for the result
+    ``new_version``: If the array exists, store the result as its next version
+    ``incremental``: Compute only rows that can have changed since the newest version, and store the next version
+    ``resume``: Continue the work of an interrupted run of this job; do nothing if it was complete
+    ``features``: Array of input features; default: "feat"
+    ``fanout``: Neighbours sampled in each layer; default: all
+    ``threads``: Number of threads; default: 1
+    ``memory``: Memory limit of the process beyond its size at start; default: none
 
     More options:
-    ``live``: Let NAME@live stand for the result at once
-    ``keep``: Then drop versions but the newest N and those with an alias
-    ``mode``: Layer by layer, each vertex once; or each vertex with its own neighbourhood; default: "layerwise"
-    ``at``: Compute on the state that an open graph holds (in Python, its point), not on the last commit
-    ``edge_weights``: Whether layers that sum or average weigh neighbours by their edges; auto: where the store has
-        weights; default: "auto"
+    ``live``: Make NAME@live name the new version
+    ``keep``: Afterwards, drop all versions except the newest N and those with an alias; 0: keep all; default: 0
+    ``device``: Device for matrix products; cuda: the first CUDA device, in layerwise mode without ``workers``; default:
+        "cpu"
+    ``workers``: Number of worker processes. They compute ranges of each layer, and share memory and threads; the range
+        of a worker that dies or is silent for 30 s is computed by others. 0: none; default: 0
+    ``mode``: layerwise: compute each layer for all vertices before the next; samplewise: compute each vertex from its
+        own sampled neighbourhood; default: "layerwise"
+    ``scratch``: Folder for temporary files; default: in the store
+    ``at``: Compute on the state that an open graph holds (in Python, graph.point) instead of the last commit
+    ``edge_weights``: Whether layers that sum or average use edge weights; auto: if the store has them; default: "auto"
     ``scores``: Store class scores instead of the last hidden layer
-    ``cache``: What the cache of chunks keeps; cached-first: as fifo, and of what a block needs the chunks that are
-        there are taken before others are read; default: "belady"
-    ``codec``: Compression of chunks, with a level: zstd:9; default: "blosc-lz4:5"
-    ``device``: What multiplies; cuda: the first CUDA device, by layers, without ``workers``; default: "cpu"
-    ``scratch``: A folder for scratch files, such as one on another disk; default: STORE/scratch
-    ``workers``: Processes that compute a range of each layer, and share memory and threads; if one dies, or is silent
-        for 30 s, the others take up its range. 0: none but this one; default: 0
+    ``cache``: Replacement policy of the chunk cache; cached-first: fifo, and chunks in the cache are used before others
+        are read; default: "belady"
+    ``codec``: Compression of chunks, optionally with a level, such as zstd:9; default: "blosc-lz4:5"
 
     Settings, for experts:
-    ``labels``: Array of classes, integers [rows, 1]; default: "label"
-    ``split``: Array: 0 train, 1 valid, 2 test, 255 none; default: "split"
-    ``split_column``: Instead of ``split``, column K (from 0) of an array with a split in each column
-    ``direction``: Edges that are walked: in-edges, out-edges, or both as one list; in an undirected store they are the
-        same; default: "in"
-    ``weighted``: Draw neighbours in proportion to edge weights
-    ``typed_fanout``: Instead of ``fanout``, neighbours drawn along each edge type in each layer; default stands for the
-        types not named, which are else not walked
-    ``meta_path``: Edge type that each layer walks, the seeds' own first
-    ``time_attribute``: Edge attribute with times: only edges not later than the seed's time
-    ``seed_times``: With ``time_attribute``: array of the vertices' times as seeds, integers [rows, 1]
-    ``cache_bytes``: Size of the cache of chunks; default: what ``memory`` leaves
-    ``layout``: Order of the rows between two layers; auto: that which reads least, by counting; default: "auto"
-    ``topology``: Neighbour lists in memory, or read from disk by the block; default: "memory"
-    ``neighbor_cache``: Memory for the lists most worth it, with ``topology="direct"``; 0: none (the default: every list
-        is read in order)
-    ``io``: How lists are read with ``topology="direct"``; default: "auto"
-    ``block_rows``: Vertices computed at a time; 0: as many as ``memory`` holds sums of; default: 0
+    ``device_memory``: With ``device="cuda"``: device memory for weights and rows; default: half of the free memory
+    ``costs``: With ``workers``: file with costs learned from earlier jobs, which determine the ranges; this job adds
+        its own
+    ``ranges``: With ``workers``: cut ranges by learned costs, if the predicted gain exceeds the model's error, or into
+        equal numbers of edges; default: "learned"
+    ``labels``: Array of labels: classes as integers, or values; default: "label"
+    ``split``: Array that assigns vertices to sets: 0 train, 1 valid, 2 test, 255 none; default: "split"
+    ``topology``: Where adjacency lists are during the job: in memory, or read from disk in blocks; default: "memory"
+    ``direction``: Edges to follow: in-edges, out-edges, or both as one list; equal for an undirected store; default:
+        "in"
+    ``weighted``: Sample neighbours in proportion to edge weights
+    ``typed_fanout``: Neighbours sampled along each edge type in each layer, instead of ``fanout``; default applies to
+        types that are not named, which are not followed otherwise
+    ``meta_path``: Edge type that each layer follows, starting at the seeds
+    ``time_attribute``: Edge attribute with times: edges later than the time of their seed are not sampled
+    ``seed_times``: With ``time_attribute``: array with the time of each vertex as a seed
+    ``split_column``: Instead of ``split``: column K (from 0) of an array with a split in each column
+    ``seed``: Seed for sampling neighbours; default: 1
+    ``cache_bytes``: Size of the chunk cache; default: what ``memory`` leaves
+    ``neighbor_cache``: With ``topology="direct"``: memory for the lists that are read most; default: 0, all lists are
+        read in order
+    ``block_rows``: Vertices computed together; 0: as many as ``memory`` holds sums of; default: 0
     ``chunk_rows``: Rows of a chunk of the result; 0: chosen; default: 0
-    ``inner_rows``: Make each chunk of layout chunk a shard, of inner chunks of so many rows that are read one by one;
-        auto: of 32 to 64 KiB
-    ``seed``: Of sampled neighbours; default: 1
-    ``device_memory``: With ``device="cuda"``: memory of the device for weights and rows; default: half of what is free
-    ``costs``: With ``workers``: cut ranges by the costs that this file has of earlier jobs, on whichever graph, and add
-        those of this one
-    ``ranges``: With ``workers``: cut ranges by learned costs, where these promise more than they are usually off by, or
-        into equal numbers of edges; default: "learned"
+    ``layout``: Order of rows between two layers; auto: the order that needs the fewest reads, counted; default: "auto"
+    ``io``: How rows, and lists with ``topology="direct"``, are read; mmap: from mapped files, as a baseline; default:
+        "auto"
+    ``inner_rows``: With layout chunk: store each chunk as a shard of inner chunks of N rows, which can be read
+        separately; auto: inner chunks of 32 to 64 KiB
     """
     return run("infer", ["store"], locals())
 
@@ -399,33 +399,34 @@ def import_(
     is not needed.
 
     Usual options; None means the default:
-    ``from_``: The data set's folder; wordnet: /usr/share/wordnet
-    ``split``: ogb: which of several splits is used
-    ``undirected``: ogb, graphbolt: each line is an edge in both directions
-    ``partitions``: Parts that the edges are divided into; default: 1
-    ``memory``: Bound on memory, beyond the bare process, at least 20.0 MiB; what exceeds it goes through files
-    ``threads``: Threads that work at once; default: all processors
+    ``from_``: The data set's folder; default for wordnet: /usr/share/wordnet
+    ``split``: ogb: split to use if there are several
+    ``undirected``: ogb, graphbolt: treat each line as an edge in both directions
+    ``partitions``: Number of partitions of the edges; default: 1
+    ``memory``: Memory limit of the process beyond its size at start, at least 20.0 MiB; larger data goes through
+        scratch files
+    ``threads``: Number of threads; default: all processors
 
     More options:
-    ``feature_dim``: wordnet: columns of feat, the hashed gloss; default: 128
-    ``partitioner``: How edges are divided; refined: ours, within both bounds of balance; adadne: the same expansion at
-        the speeds of GLISP's formula as printed, which keeps neither here; default: "refined"
-    ``layout``: Arrays for random rows (training), or compressed for scans; default: "row"
-    ``codec``: Compression of chunks, with a level: zstd:9; default: "blosc-lz4:5"
-    ``scratch``: A folder for scratch files, such as one on another disk; default: STORE/scratch
+    ``feature_dim``: wordnet: number of columns of feat, which has the hashed gloss; default: 128
+    ``partitioner``: How to partition the edges. refined: neighbour expansion within bounds on the balance of edges and
+        vertices; adadne: the same with GLISP's expansion speeds, without these bounds; default: "refined"
+    ``layout``: Layout of arrays. row: fast random reads, for training; chunk: compressed, for scans; default: "row"
+    ``codec``: Compression of chunks, optionally with a level, such as zstd:9; default: "blosc-lz4:5"
+    ``scratch``: Folder for scratch files, for example on another disk; default: STORE/scratch
 
     Settings, for experts:
-    ``homes``: Keep a home of each row, one of ``partitions``, in the array 'home': edgecut, few edges between homes,
-        rows and training vertices even within 1.05; owner, the partition that a look-up begins at; or a file with one
-        for each row of arrays: .npy, Zarr v3, or a number a line
-    ``order``: How rows follow one another; default: "pds"
-    ``directions``: Neighbour lists to store; default: "both"
-    ``topology_codec``: Neighbour lists as they are (fastest), or compressed; default: "none"
-    ``chunk_rows``: Rows of a chunk; 0: chosen
-    ``inner_rows``: Make each chunk of layout chunk a shard, of inner chunks of so many rows that are read one by one;
-        auto: of 32 to 64 KiB
-    ``seed``: Seed of partitioner and order; default: 1
-    ``store_id``: Identity of the store; with it, equal input gives equal bytes
-    ``spill``: Work through scratch files; auto: what exceeds ``memory``; default: "auto"
+    ``homes``: Assign each row a home, one of ``partitions``, for training over ranks. edgecut: balanced homes with few
+        edges between them; owner: the partition where a lookup starts; F: file with one home per row (.npy, Zarr v3 or
+        text)
+    ``order``: Order of the rows on disk; default: "pds"
+    ``directions``: Directions of the neighbour lists to store; default: "both"
+    ``topology_codec``: Compression of neighbour lists; none is fastest; default: "none"
+    ``chunk_rows``: Rows per chunk; 0: automatic
+    ``inner_rows``: With layout chunk: store each chunk as a shard of inner chunks of N rows, which can be read
+        separately; auto: inner chunks of 32 to 64 KiB
+    ``seed``: Random seed of partitioner and order; default: 1
+    ``store_id``: Id of the store; default: random. With a given id, equal input gives equal bytes
+    ``spill``: Use scratch files; auto: only for what exceeds ``memory``; default: "auto"
     """
     return run("import", ["name", "store"], locals())
