@@ -122,8 +122,7 @@ std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least) {
 namespace {
 
 /// SpellFields, with a Python function that receives the name of the field, its value or None, and
-/// whether the field is a boolean.
-/// It returns the text, or None for text that remains.
+/// whether the field is a boolean. It returns the text, or None for text that remains.
 std::string SpellFieldsBy(const std::string& message, const nb::callable& spell) {
   return SpellFields(message, [&](const FieldMention& mention) {
     return InPython([&] {
@@ -139,13 +138,18 @@ std::string SpellFieldsBy(const std::string& message, const nb::callable& spell)
 }  // namespace
 
 void BindSpelling(nb::module_& module) {
-  module.def("spell_fields", &SpellFieldsBy, nb::arg("message"), nb::arg("spell"));
-  module.def("option_fields", [] {
-    nb::list names;
-    for (const OptionField& field : OptionFields())
-      names.append(nb::str(field.name.data(), field.name.size()));
-    return names;
-  });
+  module.def("spell_fields", &SpellFieldsBy, nb::arg("message"), nb::arg("spell"),
+             nb::sig("def spell_fields(message: str, spell: Callable[[str, str | None, bool], "
+                     "str | None]) -> str"));
+  module.def(
+      "option_fields",
+      [] {
+        nb::list names;
+        for (const OptionField& field : OptionFields())
+          names.append(nb::str(field.name.data(), field.name.size()));
+        return names;
+      },
+      nb::sig("def option_fields() -> list[str]"));
 }
 
 Direction DirectionOf(std::string_view name) {

@@ -44,11 +44,13 @@ Json CodecsOf(const Json& type) {
   return Json::Array(first, Json::Object().With("name", "crc32c"));
 }
 
+/// Returns the attribute long_name. Stores contain it, so the words must not change.
 std::string MeaningOf(const Coordinate& coordinate, const Json& type) {
   if (coordinate.kind == CoordinateKind::kVertexId)
-    return "vertex id of the row in this generation; -1: the vertex was deleted";
+    return "vertex id of the row, as the generation has it; -1: the vertex was deleted";
   return type == "string" ? "external id of the row's vertex; empty: the vertex was deleted"
-                          : "external id of the row's vertex; undefined if the vertex was deleted";
+                          : "external id of the row's vertex; without meaning where the vertex was "
+                            "deleted";
 }
 
 std::vector<std::byte> Sealed(ByteWriter& out) {

@@ -10,7 +10,7 @@
 #include "rhizome/export.h"
 
 namespace rhizome {
-inline namespace RHIZOME_API internal {
+inline namespace internal {
 
 /// The part of a training that depends on an option. Other jobs ignore it.
 enum class Effect : std::uint8_t {
@@ -89,9 +89,6 @@ struct Option {
   }
 };
 
-/// Describes the range of a number: "above 0", "at least 1" or "in [1, 16]".
-std::string RangeText(const Option& option);
-
 /// Names and values of an enumeration.
 template <typename T>
 using Choices = std::vector<std::pair<std::string_view, T>>;
@@ -112,6 +109,12 @@ std::string_view NameOfChoice(T value) {
 constexpr std::string_view LeafOf(std::string_view field) {
   return field.substr(field.rfind('.') + 1);  // npos + 1 is 0
 }
+
+}  // namespace internal
+inline namespace RHIZOME_API internal {
+
+/// Describes the range of a number: "above 0", "at least 1" or "in [1, 16]".
+std::string RangeText(const Option& option);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -124,7 +124,9 @@ std::optional<FieldMention> ParseMention(std::string_view text) {
   constexpr std::string_view kPathLetters = "abcdefghijklmnopqrstuvwxyz_.";
   const std::size_t equals = text.find('=');
   const OptionField wanted{.name = text.substr(0, equals)};
-  const bool is_path = wanted.name.find('.') != std::string_view::npos &&
+  const std::size_t period = wanted.name.find('.');
+  const bool is_path = period != std::string_view::npos && period != 0 &&
+                       wanted.name.back() != '.' &&
                        wanted.name.find_first_not_of(kPathLetters) == std::string_view::npos;
   if (is_path && equals == std::string_view::npos)
     return FieldMention{.field = wanted, .value = std::nullopt};

@@ -35,11 +35,11 @@ struct FieldMention {
 using FieldSpeller = std::function<std::optional<std::string>(const FieldMention& mention)>;
 
 /// Returns `message` with each mention of a field of OptionFields, or of a path, in backticks
-/// replaced by the result of `spell`. A path has lower-case letters, underscores and at least one
-/// period; `spell` decides whether it is one. All other text is unchanged, including other text in
-/// backticks, because messages quote names and paths of users. A mention ends at the next backtick,
-/// so a value cannot contain one. Takes linear time for any message. Throws only what `spell`
-/// throws.
+/// replaced by the result of `spell`. A path has lower-case letters, underscores and periods
+/// between them; `spell` decides whether it is one. All other text is unchanged, including other
+/// text in backticks, because messages quote names and paths of users. A mention ends at the next
+/// backtick, so a value cannot contain one. Takes linear time for any message. Throws only what
+/// `spell` throws.
 std::string SpellFields(std::string_view message, const FieldSpeller& spell);
 
 }  // namespace internal

@@ -632,7 +632,7 @@ TEST_F(LoaderTest, BadOptionsAreRefusedWithWords) {
   expect(StatusCode::kNotFound, "nothing", [](LoaderOptions& o) { o.split = "nothing"; });
   expect(bad, "features must be", [](LoaderOptions& o) { o.features = "label"; });
   expect(bad, "labels must be", [](LoaderOptions& o) { o.labels = "feat"; });
-  expect(bad, "a split (--split) must be uint8", [](LoaderOptions& o) { o.split = "label"; });
+  expect(bad, "a split (`split`) must be uint8", [](LoaderOptions& o) { o.split = "label"; });
   expect(bad, "job", [](LoaderOptions& o) { o.job = "a/b"; });
   expect(StatusCode::kOutOfMemory, "needs at least", [](LoaderOptions& o) { o.memory_bytes = 1; });
 }

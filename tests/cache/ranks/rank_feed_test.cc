@@ -271,7 +271,7 @@ class RankFeedTest : public ::testing::Test {
 
   /// Draws a plan with random pools and superbatches.
   void Draw(std::mt19937_64& random) {
-    plan_ = {};
+    plan_ = {.minibatch = {.ranks = RankOptions{}}};
     plan_.minibatch.fanouts = {1 + static_cast<std::int64_t>(random() % 3), 2};
     plan_.minibatch.batch_size = 2 + random() % 5;
     plan_.epochs = 1 + static_cast<std::uint32_t>(random() % 2);

@@ -130,7 +130,6 @@ TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
         ModelSpec{.kind = "gcn", .layers = 3, .hidden = 32, .options = {{"norm", "batch"}}}}) {
     SCOPED_TRACE(model.kind);
     options.model = model;
-    options.minibatch()->fanouts.assign(model.layers, kAllNeighbors);
     options.resources.memory_bytes = LeastMemory(options, options.resources.threads);
     const Result<FullGraphReport> plan = PlanOf(options);
     ASSERT_OK(plan);

@@ -66,7 +66,6 @@ TEST_P(FullGraphResumeTest, AResumedTrainingEndsWithTheSameWeights) {
   ASSERT_OK(WriteStore(folder / "s", graph));
   TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
   options.model = GetParam().model;
-  options.minibatch()->fanouts.assign(options.model.layers, kAllNeighbors);
   options.learning.epochs = 2;
   const Result<TrainReport> reference = Train(options);
   ASSERT_OK(reference);

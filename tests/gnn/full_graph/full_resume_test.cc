@@ -67,7 +67,6 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
 TrainOptions ScoredTraining(const Path& store, const Path& out) {
   TrainOptions options = DeepTraining(store, out);
   options.model = {.kind = "gcn", .layers = 2, .hidden = 256, .dropout = 0.3};
-  options.minibatch()->fanouts.assign(2, kAllNeighbors);
   options.learning.epochs = 1;
   options.learning.train_metrics = true;
   options.resources.memory_bytes = LeastMemory(options, options.resources.threads);

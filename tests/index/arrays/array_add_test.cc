@@ -186,7 +186,7 @@ TEST_F(AddArrayTest, RowsByExternalId) {
     EXPECT_THAT(testing::AsStatus(refused).message(), HasSubstr(std::string(says)));
   };
   refuse(strings_[0] + "\nnobody\n", StatusCode::kNotFound, "bad.tsv:2");
-  refuse(strings_[0] + "\n" + strings_[0] + "\n", StatusCode::kInvalidArgument, "twice");
+  refuse(strings_[0] + "\n" + strings_[0] + "\n", StatusCode::kInvalidArgument, "repeated");
   refuse(strings_[0] + "\n", StatusCode::kInvalidArgument, "names 1 ids");
   refuse(ids + strings_[0] + "\n", StatusCode::kInvalidArgument, "names 101 ids");
   ExpectSound();

@@ -210,7 +210,7 @@ TEST_F(BadInputTest, ArraysAreChecked) {
   with([](ArrayInput& a) { a.dim = 0; }, "feat");
   with([](ArrayInput& a) { a.dim = UINT64_MAX / 2; }, "feat");
   with([](ArrayInput& a) { a.dtype = DataType::kInvalid; }, "feat");
-  with([](ArrayInput& a) { a.read_rows = nullptr; }, "no rows");
+  with([](ArrayInput& a) { a.read_rows = nullptr; }, "no source of rows");
   ExpectRefusedWith(
       [](GraphInput& g) {
         g.arrays = {Features(ArrayLayout::kRow, 0), Features(ArrayLayout::kRow, 0)};

@@ -166,9 +166,9 @@ TEST_F(IngestTest, IsolatedVerticesExistByVerticesArraysAndNodes) {
 
   store_path_ = dir_ / "sparse-ids.rz";
   ExpectRefused({.edges = {Write("s.tsv", "0\t1000\n")}, .vertices = 6},
-                StatusCode::kInvalidArgument, {"--vertices 6", "0..n-1"});
+                StatusCode::kInvalidArgument, {"`vertices=6`", "0..n-1"});
   ExpectRefused({.edges = {Write("t.tsv", "a\tb\n")}, .vertices = 6}, StatusCode::kInvalidArgument,
-                {"--vertices 6", "strings"});
+                {"`vertices=6`", "strings"});
 }
 
 TEST_F(IngestTest, UndirectedPairsAreStoredBothWaysAndLoopsOnce) {
@@ -370,7 +370,7 @@ TEST_F(IngestTest, BadColumnsAreNamed) {
                   {why});
   };
   with_columns({"src", "dst", "../time"}, "../time");
-  with_columns({"src", "src", "dst"}, "'src' is repeated");
+  with_columns({"src", "src", "dst"}, "names 'src' twice");
   with_columns({"src"}, "src and dst");
   const Path nodes = Write("n.tsv", "0\n1\n");
   const auto with_nodes = [&](std::vector<std::string> columns, const std::string& why) {
@@ -431,7 +431,7 @@ TEST_F(IngestTest, BadTripletsAreRefused) {
   refuse("0\t0\t1\n1\t-1\t1\n", 3, {"s.tsv:2", "column"});
   refuse("0\t0\t1\n1\t0\tnan\n", 3, {"s.tsv:2", "nan"});
   refuse("0\t0\t1\n1\t0\n", 3, {"s.tsv:2", "2 fields"});
-  refuse("1\t0\t1\n0\t2\t1\n1\t0\t2\n", 3, {"row 1, column 0", "twice"});
+  refuse("1\t0\t1\n0\t2\t1\n1\t0\t2\n", 3, {"row 1, column 0", "repeated"});
   ExpectRefused({.edges = {edges},
                  .nodes = Write("n.tsv", "0\n1\n2\n"),
                  .arrays = {{.name = "s", .path = Write("s.tsv", "3\t0\t1\n"), .dim = 3}}},

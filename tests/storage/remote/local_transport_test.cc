@@ -231,7 +231,7 @@ TEST(LocalTransportTest, SizesThatDoNotFitAreErrorsOfThatCallAlone) {
   Bytes in(16);
   const Status odd = second.Exchange(0, {}, in);
   EXPECT_EQ(odd.code(), StatusCode::kCorruption);
-  EXPECT_NE(odd.message().find("rank 0 (hosta) sent 12 bytes where rank 1 (hostb) wants 16"),
+  EXPECT_NE(odd.message().find("rank 0 (hosta) sent 12 bytes where rank 1 (hostb) expects 16"),
             std::string::npos)
       << odd.message();
   EXPECT_EQ(first.Ask(2, Service::kEcho, {}, {}).error().code(), StatusCode::kInvalidArgument);

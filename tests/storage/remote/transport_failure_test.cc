@@ -191,7 +191,7 @@ TEST(TransportFailureTest, WhoeverLeavesTellsTheOthersWhy) {
     leaver.join();
     for (const Status& status : outcomes) {
       EXPECT_EQ(status.code(), code);
-      EXPECT_EQ(status.message(), NameOf(c.fault.rank) + " has left: the disk is full");
+      EXPECT_EQ(status.message(), NameOf(c.fault.rank) + " has left the job: the disk is full");
     }
   });
 }

@@ -51,8 +51,8 @@ page reference/python/graph.html rhizome.open
 # The comments of a header: paragraphs with labels, links to other declarations, and text that looks like a tag.
 contains() { grep -qF -- "$2" "$site/$1" || fail "$1 does not contain: $2"; }
 contains reference/cpp/graph.html '<strong>Errors:</strong> as <a href="store.html#Store.Open"><code>Store::Open</code>'
-contains reference/cpp/sampler_options.html '<code id="SamplerOptions.fanouts">'
-contains reference/cpp/train_options.html 'scratch/&lt;job&gt;'
+contains reference/cpp/sampler.html '<code id="SamplerOptions.fanouts">'
+contains reference/cpp/train_options.html 'scratch/&lt;name&gt;'
 contains reference/python/stores.html '<li><code>memory</code>: '
 contains reference/python/results.html '<td>vertex ids, int64 [n]</td>'
 contains docs/tutorials/pyg.py.html 'src="pyg_loss.svg"'

@@ -10,11 +10,11 @@ for file in README.md docs/DESIGN.md tools/layers_page.py */modules.cmake; do
   mkdir -p "$work/$(dirname "$file")"
   cp "$file" "$work/$file"
 done
-sed -i 's/MODULES base io /MODULES base disk io /' "$work/storage/modules.cmake"
+sed -i 's/MODULES base options /MODULES base disk options /' "$work/storage/modules.cmake"
 if "$work/tools/layers_page.py" --check 2>"$work/err"; then
   echo "a module that the diagrams lack is not found" >&2
   exit 1
 fi
 grep -q 'README.md and docs/DESIGN.md: the diagram of layers is out of date' "$work/err"
 "$work/tools/layers_page.py"
-grep -q 'base › disk › io' "$work/README.md"
+grep -q 'base › disk › options' "$work/README.md"

@@ -129,9 +129,9 @@ rm wrong/setup.json
 expect_exit 2 rhizome bench report --results wrong --out untouched.md
 expect_says wrong/setup.json
 expect_exit 2 rhizome bench report --results nowhere --out untouched.md
-expect_says "there is no folder 'nowhere'"
+expect_says "the folder 'nowhere' does not exist"
 expect_exit 2 rhizome bench report --results docs/results --out nowhere/page.md
-expect_says "there is no folder 'nowhere'"
+expect_says "the folder 'nowhere' does not exist"
 
 # A bar in a cell does not end the cell; a commit is printed behind the date; a field of its own setup may be missing.
 python3 - <<'PY'

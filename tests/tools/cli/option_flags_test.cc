@@ -156,9 +156,9 @@ TEST_F(OptionFlagsTest, WrongValuesAreRefusedByNameAndNothingIsSet) {
 
 TEST_F(OptionFlagsTest, HelpShowsTheDefaultOfEachField) {
   const std::string help = verb_.help();
-  for (const char* const text : {"--color red|green [green]", "--chosen red|green|blue|auto [auto]",
-                                 "--count N [3]", "--ahead N|auto [auto]", "--share X [0.5]",
-                                 "--name NAME [feat]", "--bytes SIZE ", "--layers all|first [all]"})
+  for (const char* const text : {"--color red|green=green", "--chosen red|green|blue|auto=auto",
+                                 "--count N=3", "--ahead N|auto=auto", "--share X=0.5",
+                                 "--name NAME=feat", "--bytes SIZE ", "--layers all|first=all"})
     EXPECT_THAT(help, HasSubstr(text));
 }
 

@@ -60,10 +60,10 @@ refused() {
   shift
   expect_exit "$code" train --epochs 1000000 "$@"
 }
-refused 2 --report nowhere/r.html && expect_says "--report: there is no folder 'nowhere'"
-refused 2 --curves nowhere/c.csv && expect_says "--curves: there is no folder 'nowhere'"
-refused 2 --plot nowhere/p.svg && expect_says "--plot: there is no folder 'nowhere'"
-refused 2 --out nowhere/m.st && expect_says "--out: there is no folder 'nowhere'"
+refused 2 --report nowhere/r.html && expect_says "--report: the folder 'nowhere' does not exist"
+refused 2 --curves nowhere/c.csv && expect_says "--curves: the folder 'nowhere' does not exist"
+refused 2 --plot nowhere/p.svg && expect_says "--plot: the folder 'nowhere' does not exist"
+refused 2 --out nowhere/m.st && expect_says "--out: the folder 'nowhere' does not exist"
 refused 1 --plot p.png && expect_says "p.png" ".svg"
 refused 1 --report same --curves same && expect_says "--report and --curves name the same file"
 refused 1 --report demo.rz/r.html && expect_says "demo.rz"
