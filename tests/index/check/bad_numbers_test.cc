@@ -140,7 +140,8 @@ TEST_F(BadNumbersTest, OfVerticesAndRowsAreRefused) {
   const auto refused = fixed_->ExternalIdOf(17000);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "there is no vertex 17000: the graph has 21 vertices");
-  EXPECT_EQ(fixed_->VertexAt(-1).error().message(), "there is no row -1: the graph has 21 vertices");
+  EXPECT_EQ(fixed_->VertexAt(-1).error().message(),
+            "there is no row -1: the graph has 21 vertices");
 }
 
 TEST_F(BadNumbersTest, OfEdgesAreRefused) {

@@ -34,7 +34,7 @@ rhizome ingest mutual.rz --edges demo/edges.npy --undirected --nodes demo/nodes.
 expect_exit 0 rhizome train mutual.rz "${train[@]}" --out mutual.safetensors --json
 expect_json out 'j["ignored"] == []'
 [ ! -s err ] || fail "a plain graph gets a note: $(cat err)"
-for verb in train infer; do rhizome $verb --help | grep -q "not used" || fail "$verb --help does not say what is ignored"; done
+for verb in train infer; do rhizome $verb --help | grep -q "Models ignore" || fail "$verb --help does not say what is ignored"; done
 
 # --- What was not measured is not 0
 expect_exit 0 rhizome train plain.rz "${train[@]}" --no-test
