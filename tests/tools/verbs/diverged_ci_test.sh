@@ -41,7 +41,7 @@ expect_exit 0 rhizome changes leader.rz --after "$last" --out c2.jsonl
 commits() { rhizome info "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["commits_hash"])'; }
 before=$(commits follower.rz)
 expect_exit 1 rhizome put follower.rz c2.jsonl
-expect_says "commit $last" "restored from a backup" "anew" "c2.jsonl:1"
+expect_says "commit $last" "restored from a backup" "create this store again" "c2.jsonl:1"
 [ -n "$before" ] && [ "$before" = "$(commits follower.rz)" ] || fail "refused changes left something"
 # Those of the leader as it was go on, in order, each once, and whole.
 expect_exit 0 rhizome put lost.rz other.tsv
@@ -74,7 +74,7 @@ copies a.rz b.rz
 expect_exit 0 rhizome put a.rz more.tsv
 expect_exit 0 rhizome changes a.rz --after 2 --out c6.jsonl
 expect_exit 1 rhizome put b.rz c6.jsonl
-expect_says "anew"
+expect_says "create this store again"
 printf '{"src": 1, "dst": 2, "$changes": 7}\n' >bad.jsonl
 expect_exit 1 rhizome put b.rz bad.jsonl
 expect_says "bad.jsonl:1" "rhizome changes"

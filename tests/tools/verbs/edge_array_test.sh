@@ -38,11 +38,11 @@ expect_says "short.npy" "4 rows, but there are more edges"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array feat=long.npy
 expect_says "long.npy" "6 rows, but there are 5 edges"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array src=feat.npy
-expect_says "'src'" "taken"
+expect_says "'src'" "in use"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array time=feat.npy
 expect_says "'time'" "one int64 per edge"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array feat=feat.npy --edge-array feat=time.npy
-expect_says "'feat'" "twice"
+expect_says "'feat'" "repeated"
 expect_exit 1 rhizome ingest x.rz "${input[@]}" --edge-array feat=feat.npy --max-bad-lines 1
 expect_says "bad lines"
 expect_exit 2 rhizome ingest x.rz "${input[@]}" --edge-array feat=absent.npy

@@ -62,7 +62,7 @@ printf '0\t0\ttrain\n' >node.tsv
 printf '0\t0\t1.5\n' >row.tsv
 rhizome ingest one.rz --edges edge.tsv --nodes node.tsv --node-columns id,label,split --array feat=row.tsv:4 >/dev/null || fail "ingest"
 refused 1 one.rz --norm batch -- "more than one vertex"
-expect_says "use --norm layer" # train says; for plan train it is a setting
+expect_says "give --norm layer" # train says; for plan train it is a setting
 refused 1 one.rz --model gin -- "more than one vertex" "another --model"
 expect_exit 0 rhizome train one.rz --full-graph --norm layer --epochs 1
 

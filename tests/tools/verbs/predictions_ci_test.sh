@@ -137,7 +137,7 @@ PY
 expect_exit 1 rhizome export demo.rz --predictions label.st --out p.txt && expect_says p.txt .csv
 expect_exit 1 rhizome export demo.rz --predictions label.st --edges --out p.csv && expect_says "one of --array"
 expect_exit 1 rhizome export demo.rz --predictions label.st --ids i.tsv --out p.csv && expect_says "--ids"
-expect_exit 2 rhizome export demo.rz --predictions label.st --out nowhere/p.csv && expect_says "no folder 'nowhere'"
+expect_exit 2 rhizome export demo.rz --predictions label.st --out nowhere/p.csv && expect_says "the folder 'nowhere' does not exist"
 expect_exit 2 rhizome export demo.rz --predictions none.st --out p.csv && expect_says none.st
 expect_exit 1 rhizome export demo.rz --predictions label.st --features numbers --out p.csv && expect_says numbers
 [ ! -e p.csv ] || fail "a file was left"

@@ -68,7 +68,7 @@ refused 1 --plot p.png && expect_says "p.png" ".svg"
 refused 1 --report same --curves same && expect_says "--report and --curves name the same file"
 refused 1 --report demo.rz/r.html && expect_says "demo.rz"
 refused 1 --clip-norm -1 && expect_says "--clip-norm: '-1'"
-refused 1 --lr -1 && expect_says "--lr -1"
+refused 1 --lr -1 && expect_says "--lr: '-1'"
 refused 1 --eval-fanout 3,3,3 && expect_says "--set eval-fanout=VALUE has 3 hops for 2 layers"
 refused 1 --eval-fanout some && expect_says "--eval-fanout: 'some'"
 
