@@ -139,8 +139,7 @@ std::string SpellFieldsBy(const std::string& message, const nb::callable& spell)
 
 void BindSpelling(nb::module_& module) {
   module.def("spell_fields", &SpellFieldsBy, nb::arg("message"), nb::arg("spell"),
-             nb::sig("def spell_fields(message: str, spell: Callable[[str, str | None, bool], "
-                     "str | None]) -> str"));
+             nb::sig("def spell_fields(message: str, spell: object) -> str"));
   module.def(
       "option_fields",
       [] {

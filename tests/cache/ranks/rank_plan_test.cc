@@ -303,9 +303,9 @@ TEST_F(RankPlanTest, RefusesWhatCannotBe) {
   options_.ranks = {};
   EXPECT_STATUS(refused(), kInvalidArgument);
   options_.ranks = {2};
-  options_.minibatch.feed.superbatch = 0;
+  options_.minibatch.batch_size = 0;
   EXPECT_STATUS(refused(), kInvalidArgument);
-  options_.minibatch.feed.superbatch = 1;
+  options_.minibatch.batch_size = 1;
   options_.data.split = "nothing";
   EXPECT_STATUS(refused(), kNotFound);
 }

@@ -137,10 +137,11 @@ INSTANTIATE_TEST_SUITE_P(Each, FullGraphNetworkTest, ::testing::ValuesIn(FullGra
                          [](const auto& info) { return info.param.name; });
 
 /// Returns the options of a full-graph step, or of a step on one minibatch of all vertices with all
-/// neighbours, for two layers.
-std::variant<MinibatchOptions, FullGraphOptions> ModeOf(bool full) {
+/// neighbours.
+std::variant<MinibatchOptions, FullGraphOptions> ModeOf(bool full, std::uint32_t layers) {
   if (full) return FullGraphOptions();
-  return MinibatchOptions{.batch_size = 900, .fanouts = {kAllNeighbors, kAllNeighbors}};
+  return MinibatchOptions{.batch_size = 900,
+                          .fanouts = std::vector<std::int64_t>(layers, kAllNeighbors)};
 }
 
 /// Compares the gradients of full-graph training, for a model initialised from `seed`, with the
@@ -158,7 +159,7 @@ std::string OtherGradients(const Path& store, const ModelSpec& model, std::uint6
   options.learning.init = options.job.out;
   options.job.out = folder / "after.safetensors";
   const auto step = [&](bool full) {
-    options.mode = ModeOf(full);
+    options.mode = ModeOf(full, model.layers);
     const Result<TrainReport> report = Train(options);
     EXPECT_OK(report);
     return std::pair(report ? report->epochs.front().loss : 0, ReadModel(options.job.out));
@@ -317,7 +318,7 @@ TEST(FullGraphTest, TakesWhatWasWrittenSinceTheGeneration) {
   options.learning.learning_rate = 0.5;
   const Result<TrainReport> full = Train(options);
   ASSERT_OK(full);
-  options.mode = ModeOf(/*full=*/false);
+  options.mode = ModeOf(/*full=*/false, /*layers=*/2);
   const Result<TrainReport> whole = Train(options);
   ASSERT_OK(whole);
   for (std::size_t e = 0; e < 3; ++e)

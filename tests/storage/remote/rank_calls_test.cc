@@ -97,7 +97,7 @@ TEST_P(RankCallsTest, ADifferenceIsNamedOnAllRanksWithBothValues) {
     for (const Status& status : said) {
       EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
       EXPECT_EQ(status.message(), "rank " + number + " (thread " + number + ") has " + odds[fact] +
-                                      ", rank 0 (thread 0) has " + names[fact] +
+                                      ", but rank 0 (thread 0) has " + names[fact] +
                                       ": all ranks of a job must have the same");
     }
   }

@@ -129,7 +129,7 @@ rm wrong/setup.json
 expect_exit 2 rhizome bench report --results wrong --out untouched.md
 expect_says wrong/setup.json
 expect_exit 2 rhizome bench report --results nowhere --out untouched.md
-expect_says "the folder 'nowhere' does not exist"
+expect_says "there is no folder 'nowhere'"
 expect_exit 2 rhizome bench report --results docs/results --out nowhere/page.md
 expect_says "the folder 'nowhere' does not exist"
 
