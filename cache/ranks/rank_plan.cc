@@ -39,13 +39,12 @@ constexpr std::uint64_t kSumBytes = 4;  // per own row: a checksum
 /// Returns the options with values for everything that is optional.
 RankPlanOptions WithDefaults(RankPlanOptions options) {
   constexpr std::uint64_t kPoolBytes = std::uint64_t{256} << 20;
-  constexpr std::uint32_t kSuperbatchSteps = 16;
   MinibatchOptions& minibatch = options.minibatch;
   if (!minibatch.ranks) minibatch.ranks.emplace();
   if (!minibatch.feed.cache_bytes) minibatch.feed.cache_bytes = kPoolBytes;
   if (!minibatch.feed.overlap) minibatch.feed.overlap = Overlap::kAll;
   if (minibatch.feed.superbatch == 0 && minibatch.ranks->prefetch.policy != Prefetch::kEpoch)
-    minibatch.feed.superbatch = kSuperbatchSteps;
+    minibatch.feed.superbatch = kRankSuperbatch;
   return options;
 }
 

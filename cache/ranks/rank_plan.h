@@ -26,6 +26,9 @@ RHIZOME_API ReadCost ReadsOfRanks(IoMaker io);
 inline constexpr std::uint64_t kRequestRowBytes = 8;
 inline constexpr std::uint64_t kReplyChecksumBytes = 4;
 
+/// Number of steps that ranks schedule together by default.
+inline constexpr std::uint32_t kRankSuperbatch = 16;
+
 /// Distributed training to plan.
 struct RankPlanOptions {
   DataOptions data = {};                  ///< the seeds are the training and validation sets

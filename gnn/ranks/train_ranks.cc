@@ -14,6 +14,7 @@
 #include "cache/feed/feed_profile.h"
 #include "cache/job/process_memory.h"
 #include "cache/ranks/home_epochs.h"
+#include "cache/ranks/rank_plan.h"
 #include "cache/ranks/rank_rows.h"
 #include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/row_homes.h"
@@ -30,9 +31,6 @@
 namespace rhizome {
 inline namespace internal {
 namespace {
-
-/// Number of steps that are scheduled together, unless the caller sets it.
-constexpr std::uint32_t kSuperbatchSteps = 16;
 
 Status CheckOptions(const TrainOptions& options) {
   const MinibatchOptions& minibatch = *options.minibatch();
@@ -60,7 +58,7 @@ struct SuperbatchLength {
 SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts) {
   const MinibatchOptions& minibatch = *options.minibatch();
   const std::uint32_t steps =
-      minibatch.feed.superbatch == 0 ? kSuperbatchSteps : minibatch.feed.superbatch;
+      minibatch.feed.superbatch == 0 ? kRankSuperbatch : minibatch.feed.superbatch;
   SuperbatchLength length{.steps = SuperbatchSteps(minibatch.ranks->prefetch, steps),
                           .max_steps = steps};
   if (length.steps == 0) length.max_steps = counts.train + counts.valid;

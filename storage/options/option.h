@@ -31,8 +31,9 @@ inline constexpr std::string_view kFanouts = "all|N,N,...";
 struct Option {
   std::string_view field;  ///< path from the options of the job, such as "learning.epochs"
   std::string_view flag;   ///< name for users: --eval-every, eval_every=
-  std::string_view
-      help;  ///< a sentence without a period; names fields as messages do (spell_fields.h)
+
+  /// A sentence without a period. It names fields as messages do (spell_fields.h).
+  std::string_view help;
   Effect effect = Effect::kNone;
 
   double min = 0;  ///< range of a number, inclusive

@@ -28,11 +28,6 @@ JobNote PrintsNotes(const Session& session) {
 
 std::string PercentOrNone(const Json& share) { return share.is_null() ? "none" : Percent(share); }
 
-const char* DirectionName(Direction direction) {
-  if (direction == Direction::kBoth) return "both";
-  return direction == Direction::kIn ? "in" : "out";
-}
-
 std::string DescribeEdges(const Json& fields) {
   const std::string direction = fields["direction"];
   const bool weights = fields["edge_weights"];

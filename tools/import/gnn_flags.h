@@ -34,9 +34,6 @@ JobNote PrintsNotes(const Session& session);
 /// Returns "64.5 %", or "none" for null.
 std::string PercentOrNone(const Json& share);
 
-/// Returns "in", "out" or "both".
-const char* DirectionName(Direction direction);
-
 /// Formats the edges that a job followed, from the fields `direction` and `edge_weights` of its
 /// report; empty for in-edges without weights.
 std::string DescribeEdges(const Json& fields);

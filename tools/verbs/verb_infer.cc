@@ -152,7 +152,7 @@ Json InferReportJson(const InferReport& report) {
                {"worker_peak_memory_bytes", report.worker_peak_memory_bytes},
                {"ignored", report.ignored},
                {"non_finite", NonFiniteJson(report.non_finite)},
-               {"direction", DirectionName(report.direction)},
+               {"direction", NameOfChoice(report.direction)},
                {"edge_weights", report.edge_weights},
                {"published_before", report.published_before},
                {"array", report.array}};

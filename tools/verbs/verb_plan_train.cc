@@ -26,8 +26,6 @@ struct PlanTrainFlags {
   std::optional<double> read_us;
 };
 
-constexpr std::uint32_t kRankSuperbatch = 16;
-
 /// Returns the options of a rank plan from the flags of `train` that determine what is sampled and
 /// cached.
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "cache/feed/feed_fields.h"
 #include "rhizome/policy.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/flag_names.h"
@@ -224,7 +225,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"test_accuracy", OrNull(report.test_accuracy)},
                {"majority_accuracy", OrNull(report.majority_accuracy)},
                {"ignored", report.ignored},
-               {"direction", DirectionName(report.direction)},
+               {"direction", NameOfChoice(report.direction)},
                {"edge_weights", report.edge_weights},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
