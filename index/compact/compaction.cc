@@ -52,6 +52,14 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   return types;
 }
 
+/// Removes retained earlier generations. A handle for reading opens the store for writing to do so.
+Status RemoveKept(Store& store) {
+  if (store.writable()) return store.RemoveKept();
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer,
+                           Store::Open(store.fs(), store.path(), Store::Mode::kWrite));
+  return writer->RemoveKept();
+}
+
 // Estimates the size of the next generation: the size of this one, plus the additions of the delta.
 // If the disk has less free space, retained earlier generations are removed first.
 Status CheckSpace(Store& store, const CompactionInput& input) {
@@ -60,7 +68,7 @@ Status CheckSpace(Store& store, const CompactionInput& input) {
   needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16;
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
-  RHIZOME_RETURN_IF_ERROR(store.RemoveKept());
+  RHIZOME_RETURN_IF_ERROR(RemoveKept(store));
   RHIZOME_ASSIGN_OR_RETURN(free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
   return Status::OutOfSpace(
@@ -352,7 +360,8 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     loading.partitions.clear();
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, loading));
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
+    return switch_to(std::move(parts),
+                     [&](Store& into) { return writer.CommitInto(into, made, base); });
   };
   return BuildGeneration(store, std::move(graph), build, control, hooks);
 }
