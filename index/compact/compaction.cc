@@ -136,6 +136,18 @@ void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayI
     array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
 }
 
+/// Marks the rows of a computed array that updates have overwritten. Rows of vertices that are not
+/// in the files were computed (PublishMade).
+void MarkOverwritten(const CompactionInput& input, const ArrayEntry& entry,
+                     std::vector<std::uint8_t>& stale) {
+  const auto merged = input.delta->Merged();
+  if (merged == nullptr) return;
+  for (const DeltaRowRef& row : merged->rows)
+    if (row.array_id == entry.array_id &&
+        static_cast<std::uint64_t>(row.vertex) < input.parts->order.size())
+      stale[static_cast<std::size_t>(row.vertex)] = 1;
+}
+
 /// Marks the rows of a computed array that may differ from a new computation.
 Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInput& graph) {
   const auto origin = OriginOf(entry);
@@ -169,6 +181,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
       if (rows[row] != 0)
         stale[static_cast<std::size_t>(input.parts->order.VertexAt(static_cast<Row>(row)))] = 1;
   }
+  MarkOverwritten(input, entry, stale);
   const auto count = static_cast<std::uint64_t>(std::count(stale.begin(), stale.end(), 1));
   if (count == 0) return Status::Ok();
   auto& facts = graph.arrays.back().attributes;

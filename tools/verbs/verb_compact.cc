@@ -6,6 +6,7 @@
 #include "index/graph/compaction_watch.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
+#include "tools/import/gnn_flags.h"
 #include "tools/import/layout_flags.h"
 #include "tools/import/topology_json.h"
 #include "tools/verbs/verbs.h"
