@@ -6,7 +6,7 @@ namespace rhizome {
 namespace {
 
 /// Escapes a label value: backslash, quote and line end.
-std::string Escaped(std::string_view value) {
+std::string EscapedLabel(std::string_view value) {
   std::string text;
   for (const char c : value) {
     if (c == '\n') {
@@ -29,7 +29,7 @@ std::string GaugeText(std::string_view name, std::string_view help,
     text += fmt::format("rhizome_{}", name);
     char before = '{';
     for (const auto& [label, value] : sample.labels) {
-      text += fmt::format("{}{}=\"{}\"", before, label, Escaped(value));
+      text += fmt::format("{}{}=\"{}\"", before, label, EscapedLabel(value));
       before = ',';
     }
     // Times in seconds since 1970 have 10 digits.
