@@ -64,9 +64,9 @@ void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
 Status AppendList(const Adjacency& adjacency, LocalId local, Direction direction,
                   std::optional<TypeId> wanted, const VertexOrder& order,
                   std::vector<Neighbor>& out) {
-  const Adjacency::Range all = adjacency.Entries(local, direction);
   std::vector<LocalId> scratch;
   RHIZOME_ASSIGN_OR_RETURN(const auto list, adjacency.FetchList(local, direction, scratch));
+  const Adjacency::Range all = adjacency.Entries(local, direction);
   if (wanted) {
     AppendRange(adjacency, direction, *wanted, list, all.first,
                 adjacency.EntriesOfType(local, direction, *wanted), order, out);
@@ -184,7 +184,8 @@ Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction 
   if (!home.loaded())
     return Fail(parts_->CheckLoaded(owner, fmt::format("the degree of vertex {}", vertex)));
   const auto local = home.Find(row);
-  RHIZOME_CHECK(local);  // the parser compared the owned rows with the order
+  if (!local) return Fail(parts_->MissingRow(row, owner, owner));
+  RHIZOME_RETURN_IF_ERROR(home.CheckEntries(*local, direction));
   return home.GlobalDegree(*local, direction);
 }
 
@@ -339,7 +340,7 @@ class LiveGraph {
 // of the store.
 Result<GraphWriter*> LiveGraph::Writer() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
-  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is written"));
+  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckComplete("a graph that is written"));
   const MutexLock lock(refresh_);
   if (writer_ != nullptr) return writer_.get();
   RHIZOME_RETURN_IF_ERROR(store_.ClaimDelta());
@@ -373,6 +374,7 @@ Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions
 }
 
 Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a compaction"));
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
   if (compacting_.exchange(true))
     return Fail(
