@@ -38,6 +38,17 @@ constexpr std::array<std::uint32_t, 3> kExternalIds = {
     static_cast<std::uint32_t>(IdsSection::kOffsets),
     static_cast<std::uint32_t>(IdsSection::kBytes)};
 
+std::string_view DirectionName(Direction direction) {
+  switch (direction) {
+    case Direction::kOut:
+      return "out";
+    case Direction::kIn:
+      return "in";
+    default:
+      return "both";
+  }
+}
+
 // Returns for each partition whether it must be loaded: the partitions that the options name, or
 // all.
 Result<std::vector<bool>> WantedPartitions(const Store& store, const GraphOptions& options) {
@@ -181,6 +192,14 @@ Status GraphParts::NotLoaded(PartitionId partition, std::string_view what,
                   "partitions {} of {}; add it to GraphOptions::partitions",
                   store->path().string(), partition, what,
                   row ? fmt::format(" {}", *row) : std::string(), named, partitions.size()));
+}
+
+Status GraphParts::CheckDirection(Direction direction) const {
+  if (partitions.front().has(direction)) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "{}: {}-lists were requested, but this store keeps only {}-lists; ingest it again with "
+      "`directions=both`",
+      store->path().string(), DirectionName(direction), DirectionName(info().directions)));
 }
 
 Status GraphParts::CheckWhole(std::string_view what) const {

@@ -89,6 +89,10 @@ struct GraphParts {
   Status CheckComplete(std::string_view what) const;
   Status CheckWhole(std::string_view what) const;
 
+  /// Checks that the store keeps the lists of a direction.
+  /// Errors: kInvalidArgument.
+  Status CheckDirection(Direction direction) const;
+
   /// Converts an external id to the store's kind: an integer may be given as its canonical text,
   /// and a canonical decimal text as the integer. Returns nullopt if the store cannot have such an
   /// id.

@@ -38,17 +38,6 @@
 namespace rhizome {
 namespace {
 
-std::string_view DirectionName(Direction direction) {
-  switch (direction) {
-    case Direction::kOut:
-      return "out";
-    case Direction::kIn:
-      return "in";
-    default:
-      return "both";
-  }
-}
-
 // Appends the part `range` of a vertex's list, whose entries all have one type, as neighbours.
 // `list` is the whole list.
 void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
@@ -169,12 +158,7 @@ Status GraphState::CheckHolds(std::int64_t id, std::string_view what) const {
 
 Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   RHIZOME_RETURN_IF_ERROR(CheckHolds(vertex));
-  if (!parts_->partitions.front().has(direction))
-    return Status::InvalidArgument(fmt::format(
-        "{}: {}-lists were requested, but this store keeps only {}-lists; ingest it again with "
-        "`directions=both`",
-        store_->path().string(), DirectionName(direction), DirectionName(info().directions)));
-  return Status::Ok();
+  return parts_->CheckDirection(direction);
 }
 
 Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction direction) const {
@@ -340,7 +324,7 @@ class LiveGraph {
 // of the store.
 Result<GraphWriter*> LiveGraph::Writer() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
-  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckComplete("a graph that is written"));
+  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is written"));
   const MutexLock lock(refresh_);
   if (writer_ != nullptr) return writer_.get();
   RHIZOME_RETURN_IF_ERROR(store_.ClaimDelta());
@@ -374,7 +358,6 @@ Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions
 }
 
 Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
-  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a compaction"));
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
   if (compacting_.exchange(true))
     return Fail(

@@ -27,6 +27,13 @@ class StatusError : public std::exception {
 
 [[noreturn]] void ThrowStatus(Status status);
 
+/// Returns the value of a result, or throws its error.
+template <typename T>
+T ValueOrThrow(Result<T> result) {
+  if (!result) ThrowStatus(result.error());
+  return *std::move(result);
+}
+
 /// Translates the exception that is being handled into a Status: kOutOfMemory if memory or threads
 /// are short, the error of a StatusError. It is called at the public interface of the library, which no exception may cross,
 /// and at the top of each thread, where an exception would end the process. May be called only

@@ -121,7 +121,7 @@ enum class TopologyPlace : std::uint8_t {
 
   /// All on disk. Open reads only tables of contents; look-ups read and verify the blocks that they
   /// need, which then stay in memory, except lists. For a program that looks up a few vertices.
-  /// Samplers, scans of edges and compactions fail with kInvalidArgument.
+  /// Samplers, jobs, scans of edges, writes and compactions fail with kInvalidArgument.
   kLazy,
 };
 
