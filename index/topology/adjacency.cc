@@ -99,6 +99,12 @@ Status Adjacency::CheckPaged(LocalId local, Direction direction) const {
   const Range all = Entries(local, direction);
   if (all.first > edge_count_ || all.count > edge_count_ - all.first)
     return corrupt("its offsets are out of range or order");
+  if (codec_ != TopologyCodec::kNone) {
+    const std::uint64_t begin = lists.list_offsets[local];
+    const std::uint64_t end = lists.list_offsets[local + std::size_t{1}];
+    if (begin > end || end > lists.list_bytes)
+      return corrupt("the offsets of its compressed list are out of range or order");
+  }
   if (lists.type_lists.empty()) return Status::Ok();
   const std::size_t list = lists.type_lists[local];
   const std::size_t end = type_list_offsets_[list + 1];

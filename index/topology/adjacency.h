@@ -281,6 +281,7 @@ class Adjacency {
     std::span<const LocalId> neighbors;  // [edges], if plain and resident
     BlockedOffsets list_offsets;         // [vertices + 1] in bytes, if compressed
     std::span<const std::byte> lists;    // if compressed and resident
+    std::uint64_t list_bytes = 0;        // size of all lists, if compressed
     std::uint64_t offset_bytes = 0;      // place of the neighbours or lists in the file
     Column type_lists;                   // [vertices], or empty: one edge type
   };

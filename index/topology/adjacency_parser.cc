@@ -186,6 +186,7 @@ Status AdjacencyParser::ReadLists(const SideKinds& kinds, Side& side) {
   side.offset_bytes = file.OffsetBytes(kind);
   if (!file.Resident(kind)) adjacency_.resident_ = false;
   if (compressed) {
+    side.list_bytes = count;
     const std::string name = fmt::format("{} list offsets", kinds.name);
     RHIZOME_ASSIGN_OR_RETURN(
         side.list_offsets,
