@@ -157,7 +157,12 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
                                            : RowOf(opened, flags.array, vertex, session));
     found.push_back(std::move(one));
   }
-  Json fields = found.size() == 1 ? std::move(found[0]) : Json{{"vertices", std::move(found)}};
+  Json fields;
+  if (found.size() == 1) {
+    fields = std::move(found[0]);
+  } else {
+    fields["vertices"] = std::move(found);
+  }
   return Answer{std::move(fields), DescribeGet, {}};
 }
 

@@ -139,8 +139,8 @@ class Sorter {
     if (column.empty()) return sorter;
     RHIZOME_ASSIGN_OR_RETURN(const EdgeAttributeInfo info, FindEdgeColumn(graph, column));
     if (info.dim != 1)
-      return Fail(Status::InvalidArgument(fmt::format(
-          "cannot sort by '{}': it has {} values for each edge", column, info.dim)));
+      return Fail(Status::InvalidArgument(
+          fmt::format("cannot sort by '{}': it has {} values for each edge", column, info.dim)));
     const auto attributes = graph.edge_attributes();
     const bool stored = std::any_of(attributes.begin(), attributes.end(),
                                     [&](const auto& one) { return one.name == column; });
@@ -217,8 +217,8 @@ std::string DescribeNeighbors(const Json& f) {
     if (f["weighted"].get<bool>()) row.push_back(fmt::format("{:g}", n["weight"].get<double>()));
     if (n.contains("attributes"))
       for (const auto& [name, value] : n["attributes"].items())
-        row.push_back(fmt::format("{} {}", name, value.is_string() ? value.get<std::string>()
-                                                                   : value.dump()));
+        row.push_back(fmt::format("{} {}", name,
+                                  value.is_string() ? value.get<std::string>() : value.dump()));
     table.Add(std::move(row));
   }
   return text + table.ToString();
@@ -244,9 +244,8 @@ Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
   }
   Selection selection(flags.limit);
   RHIZOME_ASSIGN_OR_RETURN(Sorter sorter, Sorter::Create(graph, flags.sort, selection));
-  RHIZOME_RETURN_IF_ERROR(
-      VisitEdgesOf(graph, vertex, flags.direction, type,
-                   [&](const EdgeOfVertex& edge) { return sorter.Add(edge); }));
+  RHIZOME_RETURN_IF_ERROR(VisitEdgesOf(graph, vertex, flags.direction, type,
+                                       [&](const EdgeOfVertex& edge) { return sorter.Add(edge); }));
   RHIZOME_RETURN_IF_ERROR(sorter.Flush());
   const std::uint64_t total = selection.total();
   RHIZOME_ASSIGN_OR_RETURN(auto neighbors, EdgesJson(graph, std::move(selection).Sorted()));

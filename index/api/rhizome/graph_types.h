@@ -177,9 +177,9 @@ struct CompactResult {
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// With kDirect and kLazy: bytes of memory for a cache of blocks of adjacency lists, used by Neighbors,
-  /// Degree and LookUpNeighbors. At the end of a compaction two such caches exist. Samplers and
-  /// jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
+  /// With kDirect and kLazy: bytes of memory for a cache of blocks of adjacency lists, used by
+  /// Neighbors, Degree and LookUpNeighbors. At the end of a compaction two such caches exist.
+  /// Samplers and jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
 
   /// The partitions to load, in any order; empty: all. For the others only the headers are read, so
