@@ -207,8 +207,8 @@ std::string DescribeNeighbors(const Json& f) {
   std::string text = fmt::format("{}: {}{}", IdText(f["id"]), Plural(total, "neighbour"),
                                  direction == "both" ? "" : fmt::format(" ({}-edges)", direction));
   if (neighbors.size() < total)
-    text += fmt::format(", the first {} are", WithCommas(neighbors.size()));
-  text += '\n';
+    text += fmt::format(", the first {}", WithCommas(neighbors.size()));
+  text += "\n";
   TextTable table;
   for (const Json& n : neighbors) {
     std::vector<std::string> row;
