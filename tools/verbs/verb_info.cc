@@ -236,7 +236,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["edge_type_names"] = info.edge_types;
   if (!any) return AddHistory(store, fields);
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
-                           Graph::Open(store, {.topology = TopologyPlace::kDirect}));
+                           Graph::Open(store, {.topology = TopologyPlace::kLazy}));
   RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
   fields["vertices"] = graph->live_vertex_count();
   fields["deleted_vertices"] = graph->vertex_count() - graph->live_vertex_count();
@@ -322,7 +322,7 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
                                                          Store::Mode::kRead, {.metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
-                           Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
+                           Graph::Open(*store, {.topology = TopologyPlace::kLazy}));
   const std::pair<std::string, std::string> label{"store", EscapedText(flags.store)};
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t disk_bytes, BytesOnDisk(*store));
   const GaugeSample disk{{label}, static_cast<double>(disk_bytes)};
