@@ -22,9 +22,9 @@
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/type_names.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/exceptions.h"
-#include "storage/io/files.h"
 #include "storage/io/outside.h"
 #include "storage/store/caller_path.h"
 
@@ -73,7 +73,7 @@ Status CheckVertexRanges(const IngestOptions& options) {
   if (options.vertex_ranges.empty()) return Status::Ok();
   std::uint64_t count = 0;
   for (const VertexRange& range : options.vertex_ranges) {
-    RHIZOME_RETURN_IF_ERROR(CheckName("type", range.type));
+    RHIZOME_RETURN_IF_ERROR(CheckTypeName("type", range.type));
     if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
   }
   if (!options.nodes && options.vertices == count) return Status::Ok();

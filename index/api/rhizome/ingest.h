@@ -252,7 +252,7 @@ struct IngestReport {
 /// file) are the vertex ids; others are numbered in order of first occurrence: nodes file, then
 /// edges, src before dst.
 ///
-/// Types are names (including numbers) that CheckName accepts, numbered in order of first
+/// Types are names of 1 to 512 bytes of UTF-8 without control characters, numbered in order of first
 /// occurrence; without a type column there is one vertex type "vertex" and one edge type "edge". A
 /// vertex that a typed nodes file does not list has the type "unknown".
 ///
