@@ -123,6 +123,10 @@ struct ArrayFile {
   /// float16 here.
   std::optional<DataType> dtype = {};
 
+  /// Attributes of the stored array (ArrayEntry::attributes). Unset: those that every new array
+  /// gets.
+  std::optional<std::vector<std::pair<std::string, std::string>>> attributes = {};
+
   /// An importer's own rows, which replace the rows of `path`; `path` then appears only in
   /// messages. It may be called more than once. Objects that it refers to must live until the
   /// ingestion ends.
@@ -198,6 +202,17 @@ struct IngestOptions {
   std::optional<std::uint64_t> vertices = {};  ///< minimum number of vertices, for dense ids
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
+
+  /// Names of the first types, in the order of their numbers. Other names follow in order of first
+  /// occurrence. Without a column of types there may be one name, which all vertices or edges have.
+  std::vector<std::string> vertex_types = {};
+  std::vector<std::string> edge_types = {};
+
+  /// The expected number of lines of `nodes`; any other number is an error.
+  std::optional<std::uint64_t> node_lines = {};
+
+  /// Series of which `arrays` has versions, under their stored names such as emb.v3.
+  std::vector<ArraySeries> series = {};
 
   /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: requires
   /// that there is no nodes file, and that every edge file has ranges.
