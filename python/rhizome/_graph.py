@@ -15,8 +15,8 @@ from ._array import Array
 from ._log import to_logging
 from ._stores import backup, verify
 from ._types import (
-    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
-    Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
+    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, ExportReport, LogLine, NeighborLists,
+    Neighbors, PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
     as_integers, as_names, as_path, as_rows, as_split, as_text, as_threads, check_nonzero,
 )
 from .errors import NotFound
@@ -401,6 +401,16 @@ class Graph:
         """
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
         return CompactReport(**_core.compact(self._core, bool(repartition), as_threads(threads), keep, progress))
+
+    def export(self, folder: PathLike, *, memory: int | str = "256M", progress: Progress | None = None) -> ExportReport:
+        """Writes the whole store at this state as a new folder of common files.
+
+        The folder has ``vertices.csv``, ``edges.csv``, a ``.npy`` file for each array and each edge attribute, and
+        ``rhizome.json``, which describes them; an ingestion of it creates the same store. It appears when it is
+        complete. ``memory``: for rows and edges in memory at once.
+        Errors: AlreadyExists, the folder exists; InvalidArgument, it is inside a store; OutOfSpace; IoError.
+        """
+        return ExportReport(**_core.export_folder(self._core, as_path(folder), as_bytes(memory), progress))
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Calls ``rhizome.verify`` for this store."""

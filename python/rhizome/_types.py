@@ -156,6 +156,14 @@ class CompactReport(NamedTuple):
     commits: int  #: number of commits merged into the generation
 
 
+class ExportReport(NamedTuple):
+    """Result of an export."""
+
+    files: list[str]  #: paths
+    notes: list[str]  #: facts that the files do not have, a sentence each
+    seconds: float
+
+
 class VerifyReport(NamedTuple):
     """Result of a verification; ``ok`` if no problem was found."""
 

@@ -14,7 +14,7 @@
 
 #include "index/graph/live_vertices.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/text_output.h"
 #include "tools/output/row_files.h"
 

@@ -336,12 +336,12 @@ TEST_F(IngestTest, MalformedEdgesAreNamedAndNothingIsCommitted) {
   refuse("0\t1\n\xC3\x28\t3\n", {"src", "dst"}, "UTF-8");
   for (const char* weight : {"nan", "inf", "-inf", "1e99", "x", ""})
     refuse(fmt::format("0\t1\t1\n2\t3\t{}\n", weight), {"src", "dst", "weight"}, "finite");
-  for (const char* type : {"", "../x", "a b", ".hidden"})
+  for (const char* type : {"", "a\x01", "\x7F", "\xC2\x85"})
     refuse(fmt::format("0\t1\tt\n2\t3\t{}\n", type), {"src", "dst", "type"}, "type");
   std::string many;
-  for (int i = 0; i < 4097; ++i) many += fmt::format("0\t1\tt{}\n", i);
+  for (int i = 0; i < 65537; ++i) many += fmt::format("0\t1\tt{}\n", i);
   ExpectRefused({.edges = {Write("m.tsv", many)}, .columns = {"src", "dst", "type"}},
-                StatusCode::kInvalidArgument, {"m.tsv:4097", "4096"});
+                StatusCode::kInvalidArgument, {"m.tsv:65537", "65536"});
 }
 
 TEST_F(IngestTest, MalformedNodesAreNamedAndNothingIsCommitted) {
