@@ -1,6 +1,6 @@
 // A column of the nodes file. Stage parses a field and infers the dtype of the column: int64,
-// float32, or uint8 for splits. Keep appends the staged value and converts the earlier values if
-// the dtype has changed. ToArray moves the values to the order of vertex ids.
+// float32, uint8 for splits, or texts. Keep appends the staged value and converts the earlier values
+// if the dtype has changed. ToArray moves the values to the order of vertex ids.
 
 #include "index/ingest/node_column.h"
 
@@ -87,23 +87,34 @@ NodeColumn::NodeColumn(std::string name, Kind kind) : name_(std::move(name)), ki
   dtype_ = kind == Kind::kLabel   ? DataType::kInt64
            : kind == Kind::kSplit ? DataType::kUint8
                                   : DataType::kInvalid;
+  if (kind == Kind::kText) texts_.emplace();
 }
 
 std::optional<std::string> NodeColumn::Stage(std::string_view field) {
+  stages_text_ = false;
+  if (texts_) return StageText(field);
   if (kind_ == Kind::kOther) return StageOther(field);
   staged_ = dtype_;
-  if (kind_ == Kind::kLabel) {
-    const auto label = ParseCanonicalInteger(field);
-    if (!label) return fmt::format("the label '{}' is not an integer (-1: none)", field);
-    staged_integer_ = *label;
-    return std::nullopt;
-  }
+  if (kind_ == Kind::kLabel) return StageLabel(field);
   const auto split = ParseSplit(field);
   if (!split)
     return fmt::format("the split '{}' is not one of train, valid, val, test, none, 0, 1, 2, 255",
                        field);
   staged_integer_ = *split;
   return std::nullopt;
+}
+
+std::optional<std::string> NodeColumn::StageLabel(std::string_view field) {
+  const auto label = field.empty() ? -1 : ParseCanonicalInteger(field);
+  if (!label) return StageText(field);
+  staged_integer_ = *label;
+  return std::nullopt;
+}
+
+std::optional<std::string> NodeColumn::StageText(std::string_view field) {
+  stages_text_ = true;
+  staged_text_ = field;
+  return TextCodes::Refuse(field, name_);
 }
 
 std::optional<std::string> NodeColumn::StageLetters(std::string_view field) {
@@ -141,13 +152,30 @@ std::optional<std::string> NodeColumn::StageOther(std::string_view field) {
     staged_float_ = *number;
     return std::nullopt;
   }
-  return fmt::format(
-      "'{}' in the column '{}' is not a number, and arrays hold numbers; name the column '-' to "
-      "skip it",
-      field, name_);
+  if (words || dtype_ == DataType::kFloat32)
+    return fmt::format(
+        "'{}' in the column '{}' is not {}, as the values before it are; name the column '-' to "
+        "skip it",
+        field, name_, words ? "a split" : "a number");
+  return StageText(field);
+}
+
+// Labels and integers become texts without loss; -1 is a label of no class.
+void NodeColumn::BecomeTexts() {
+  texts_.emplace();
+  for (const std::int64_t integer : integers_) {
+    const bool none = kind_ == Kind::kLabel && integer == -1;
+    texts_->Add(none ? std::string() : std::to_string(integer));
+    if (!none) ++integers_before_texts_;
+  }
+  integers_ = {};
 }
 
 void NodeColumn::Keep() {
+  if (stages_text_) {
+    if (!texts_) BecomeTexts();
+    return texts_->Add(kind_ == Kind::kLabel && staged_text_ == "-1" ? "" : staged_text_);
+  }
   if (dtype_ == DataType::kInt64 && staged_ == DataType::kFloat32) {
     floats_.assign(integers_.begin(), integers_.end());
     integers_ = {};
@@ -163,10 +191,12 @@ void NodeColumn::Keep() {
 }
 
 std::uint64_t NodeColumn::memory_bytes() const {
-  return integers_.capacity() * 8 + floats_.capacity() * 4 + words_.capacity();
+  return integers_.capacity() * 8 + floats_.capacity() * 4 + words_.capacity() +
+         (texts_ ? texts_->memory_bytes() : 0);
 }
 
 ArrayInput NodeColumn::ToArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) && {
+  if (texts_) return std::move(*texts_).ToArray(std::move(name_), vertices, vertex_count);
   if (dtype_ == DataType::kUint8) {
     const std::size_t dim = std::max<std::size_t>(letters_, 1);
     auto array =

@@ -63,9 +63,11 @@ Status CheckNewArrayName(std::string_view name);
 /// ".v3" and ".crc32c".
 inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
 
-/// The folders of a generation that contain arrays, and the checksums of their rows.
+/// The folders of a generation that contain arrays, the checksums of their rows, and the texts of
+/// their codes.
 inline constexpr std::string_view kArraysPrefix = "arrays/";
 inline constexpr std::string_view kSumsPrefix = "sums/";
+inline constexpr std::string_view kTextsPrefix = "texts/";
 
 /// The suffix of the array that contains the checksums of another array's rows.
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";
