@@ -47,6 +47,17 @@ std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataTyp
 /// Returns what MissingRowOf will return for an array after it got that attribute.
 MissingRow MissingRowOfNewArray(std::string_view name, DataType dtype, std::uint64_t dim);
 
+/// The attribute `type` of an array, and its value for an array of codes: code c stands for text c
+/// of the array's dictionary (text_values.h), and -1 for no text.
+inline constexpr std::string_view kTypeAttribute = "type";
+inline constexpr std::string_view kTextType = "text";
+
+/// Returns whether the array holds codes of texts.
+bool HasTexts(const ArrayEntry& entry);
+
+/// An attribute of `label` with the names of its classes as a JSON list, which some importers set.
+inline constexpr std::string_view kLabelNames = "label_names";
+
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows in
 /// the format of DescribeRows, by their row numbers at the time of the repair. They have the values
 /// of FillMissingRows.

@@ -11,7 +11,6 @@
 #include <charconv>
 #include <utility>
 
-#include "storage/array/array_facts.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/codec.h"
@@ -115,8 +114,6 @@ Result<std::vector<std::byte>> Decompress(std::span<const std::byte> encoded) {
 }
 
 }  // namespace
-
-bool HasTexts(const ArrayEntry& entry) { return AttributeOf(entry, kTypeAttribute) == kTextType; }
 
 const ArrayEntry* HolderOfTexts(const Manifest& manifest, const ArrayEntry& array) {
   if (!HasTexts(array)) return nullptr;

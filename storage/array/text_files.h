@@ -13,14 +13,10 @@
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
 #include "rhizome/status.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome {
 inline namespace internal {
-
-/// The attribute `type` of an array, and its value for an array of codes: code c stands for text c
-/// of the array's dictionary (storage/FORMAT.md, "Texts"), and -1 for no text.
-inline constexpr std::string_view kTypeAttribute = "type";
-inline constexpr std::string_view kTextType = "text";
 
 /// Attributes of the array whose folder below texts/ has the dictionary: the number of its texts,
 /// and the number of texts in a chunk.
@@ -29,9 +25,6 @@ inline constexpr std::string_view kTextsPerChunkAttribute = "texts_per_chunk";
 
 /// Max bytes of a text.
 inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 20;
-
-/// Returns whether the array holds codes of texts.
-bool HasTexts(const ArrayEntry& entry);
 
 /// Returns the array whose folder has the dictionary of `array`: the array itself; for an edge
 /// attribute, its part in partition 0. Returns nullptr if `array` holds no codes.

@@ -17,6 +17,7 @@
 #include "storage/base/mutex.h"
 #include "storage/io/files.h"
 #include "storage/io/stored_file.h"
+#include "storage/section/untrusted_json.h"
 
 namespace rhizome {
 
@@ -72,6 +73,20 @@ namespace {
 
 std::uint64_t BytesOf(const TextChunk& chunk) {
   return chunk.bytes.size() + chunk.ends.size() * sizeof(std::uint64_t);
+}
+
+/// Returns the names in the attribute kLabelNames. The contents of a store are untrusted: names that
+/// do not parse are ignored.
+std::vector<std::string> NamesInAttribute(const ArrayEntry& array) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : array.attributes) {
+    if (key != kLabelNames) continue;
+    const nlohmann::json list = ParseUntrustedJson(value);
+    if (!list.is_array()) continue;
+    for (const nlohmann::json& name : list)
+      names.push_back(name.is_string() ? name.get<std::string>() : std::string());
+  }
+  return names;
 }
 
 }  // namespace
@@ -239,9 +254,11 @@ Result<std::optional<std::int64_t>> TextValues::CodeOf(std::string_view text) co
   return Fail(StatusOfException());
 }
 
-Result<std::vector<std::string>> ClassNames(const Store& store) try {
-  RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::OpenIfAny(store, "label"));
-  return texts == nullptr ? std::vector<std::string>() : texts->All(kMaxClassNames);
+Result<std::vector<std::string>> ReadClassNames(const Store& store, std::string_view labels) try {
+  RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::OpenIfAny(store, labels));
+  if (texts != nullptr && texts->size() <= kMaxClassNames) return texts->All(kMaxClassNames);
+  const ArrayEntry* array = store.manifest().FindArray(labels);
+  return array == nullptr ? std::vector<std::string>() : NamesInAttribute(*array);
 } catch (...) {
   return Fail(StatusOfException());
 }

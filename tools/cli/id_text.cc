@@ -23,7 +23,11 @@ void AppendQuoted(std::string_view text, std::string& line) {
 }  // namespace
 
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
-  const std::string text = ToString(id);
+  return AppendTextField("external id", ToString(id), form, line);
+}
+
+Status AppendTextField(std::string_view what, std::string_view text, TableForm form,
+                       std::string& line) {
   const bool marked = text.starts_with(kByteOrderMark);
   if (form == TableForm::kCsv) {
     if (marked || text.find_first_of(",\"\r\n") != text.npos) {
@@ -36,9 +40,9 @@ Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
   const bool tabs = form == TableForm::kTabs;
   if (marked || text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos)
     return Status::InvalidArgument(
-        fmt::format("the external id {} contains {}a line break or a byte order mark, which only a "
-                    "quoted file can represent; write a .csv file instead",
-                    Json(text).dump(), tabs ? "a tab, " : ""));
+        fmt::format("the {} {} contains {}a line break or a byte order mark, which only a quoted "
+                    "file can represent; write a .csv file instead",
+                    what, Json(text).dump(), tabs ? "a tab, " : ""));
   line += text;
   return Status::Ok();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
@@ -15,6 +16,10 @@ inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' :
 /// Errors: kInvalidArgument, the id begins with a byte order mark, or contains a tab or a line
 /// break that the form cannot represent.
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line);
+
+/// As AppendIdField, for any text; `what` names it in the message: "class".
+Status AppendTextField(std::string_view what, std::string_view text, TableForm form,
+                       std::string& line);
 
 /// Returns the text of an id that is a field of an answer: a number or a string.
 std::string IdText(const Json& id);

@@ -11,7 +11,7 @@
 #include "index/input/convert.h"
 #include "index/input/number.h"
 #include "rhizome/graph_types.h"
-#include "storage/section/untrusted_json.h"
+#include "rhizome/text_values.h"
 
 // Conversion of array elements: binary to float32 and JSON (ToFloats, ToJson), text and JSON to
 // binary (ParseElement, ParseElementJson), and the class names of a store (ClassNames).
@@ -213,15 +213,7 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   if (entry == nullptr || entry->dim != 1) return std::optional<ClassNames>();
   ClassNames labels;
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
-  for (const auto& [key, value] : entry->attributes) {
-    if (key != kLabelNames) continue;
-    // The contents of a store are untrusted: names that do not parse are ignored.
-    const Json names = ParseUntrustedJson(value);
-    if (!names.is_array()) continue;
-    for (const Json& name : names) {
-      labels.names_.push_back(name.is_string() ? name.get<std::string>() : std::string());
-    }
-  }
+  RHIZOME_ASSIGN_OR_RETURN(labels.names_, ReadClassNames(*opened.store));
   return std::optional<ClassNames>(std::move(labels));
 }
 

@@ -63,8 +63,11 @@ class TextValues {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the names of the classes of `label`, by class; empty if its classes have no names.
-/// Errors: kInvalidArgument, there are more than 2^20 names; as TextValues::TextOf.
-Result<std::vector<std::string>> ClassNames(const Store& store);
+/// Returns the names of the classes in an array of labels, by class: its texts, or the JSON list in
+/// its attribute `label_names`, which importers set. Returns an empty list if there is no such
+/// array, or if its classes have no names or more than 2^20.
+/// Errors: as TextValues::TextOf.
+Result<std::vector<std::string>> ReadClassNames(const Store& store,
+                                                std::string_view labels = "label");
 
 }  // namespace rhizome
