@@ -17,9 +17,9 @@
 #include "index/topology/id_limit.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
+#include "storage/array/type_names.h"
 #include "storage/base/mutant.h"
 #include "storage/base/utf8.h"
-#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -48,22 +48,21 @@ std::string_view KindName(WriteBatch::Kind kind) {
   }
 }
 
-// Returns the number of a name in the schema. Names that the batch adds are numbered after the
-// schema's.
+// Returns the number of a name: of the schema, or one that the batch has added. `numbers` has the
+// names that the batch has used.
 std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::string>& schema,
-                               const std::vector<std::string>& added) {
-  auto at = std::find(schema.begin(), schema.end(), name);
-  if (at != schema.end()) return static_cast<TypeId>(at - schema.begin());
-  at = std::find(added.begin(), added.end(), name);
-  if (at == added.end()) return std::nullopt;
-  return static_cast<TypeId>(schema.size() + static_cast<std::size_t>(at - added.begin()));
+                               std::unordered_map<std::string, TypeId>& numbers) {
+  if (const auto known = numbers.find(name); known != numbers.end()) return known->second;
+  const auto at = std::find(schema.begin(), schema.end(), name);
+  if (at == schema.end()) return std::nullopt;
+  return numbers[name] = static_cast<TypeId>(at - schema.begin());
 }
 
 Status UnknownType(std::string_view what, const std::string& name,
                    const std::vector<std::string>& schema) {
   return Invalid(
       "{} type '{}' does not exist; existing types: {}. Write with create_types to add it", what,
-      name, fmt::join(schema, ", "));
+      name, ListOfNames(schema));
 }
 
 }  // namespace
@@ -168,7 +167,7 @@ Status BatchResolver::DeleteEdge(const Operation& operation) {
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId dst_id, OwnKind(operation.dst));
   const auto type = operation.name.empty() ? std::optional<TypeId>(0)
                                            : NumberOf(operation.name, delta_.edge_types(),
-                                                      builder_.pending().new_edge_types);
+                                                      edge_types_);
   if (!type) return UnknownType("edge", operation.name, delta_.edge_types());
   const auto src = Find(src_id);
   const auto dst = Find(dst_id);
@@ -240,27 +239,27 @@ Result<VertexId> BatchResolver::FindOrAdd(const ExternalId& given) {
 Result<TypeId> BatchResolver::EdgeType(const std::string& name) {
   if (name.empty()) return TypeId{0};
   const auto& added = builder_.pending().new_edge_types;
-  if (const auto type = NumberOf(name, delta_.edge_types(), added)) return *type;
+  if (const auto type = NumberOf(name, delta_.edge_types(), edge_types_)) return *type;
   if (!options_.create_types) return Fail(UnknownType("edge", name, delta_.edge_types()));
-  RHIZOME_RETURN_IF_ERROR(CheckName("edge type", name));
+  RHIZOME_RETURN_IF_ERROR(CheckTypeName("edge type", name));
   const std::size_t number = delta_.edge_types().size() + added.size();
   if (number >= kMaxTypes)
     return Fail(Invalid("there would be more than {} edge types", kMaxTypes));
   builder_.AddEdgeType(name);
-  return static_cast<TypeId>(number);
+  return edge_types_[name] = static_cast<TypeId>(number);
 }
 
 Result<TypeId> BatchResolver::VertexType(const std::string& name) {
   if (name.empty()) return TypeId{0};
   const auto& added = builder_.pending().new_vertex_types;
-  if (const auto type = NumberOf(name, delta_.vertex_types(), added)) return *type;
+  if (const auto type = NumberOf(name, delta_.vertex_types(), vertex_types_)) return *type;
   if (!options_.create_types) return Fail(UnknownType("vertex", name, delta_.vertex_types()));
-  RHIZOME_RETURN_IF_ERROR(CheckName("vertex type", name));
+  RHIZOME_RETURN_IF_ERROR(CheckTypeName("vertex type", name));
   const std::size_t number = delta_.vertex_types().size() + added.size();
   if (number >= kMaxTypes)
     return Fail(Invalid("there would be more than {} vertex types", kMaxTypes));
   builder_.AddVertexType(name);
-  return static_cast<TypeId>(number);
+  return vertex_types_[name] = static_cast<TypeId>(number);
 }
 
 }  // namespace internal

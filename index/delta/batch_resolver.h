@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -58,6 +59,9 @@ class BatchResolver {
   // Changes of ids within the batch: the vertex that the batch added, or nullopt after it deleted
   // one.
   std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;
+  // Numbers of the types that the batch has named or added.
+  std::unordered_map<std::string, TypeId> edge_types_;
+  std::unordered_map<std::string, TypeId> vertex_types_;
 };
 
 }  // namespace internal

@@ -125,6 +125,7 @@ Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "order", .done = 0, .total = 1}));
   RHIZOME_RETURN_IF_ERROR(OrderRows());
   RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
+  if (!input_.series.empty()) writer_->set_series(input_.series);
   RHIZOME_RETURN_IF_ERROR(WriteOrder());
   RHIZOME_RETURN_IF_ERROR(WriteIds());
   RHIZOME_RETURN_IF_ERROR(WriteCoordinates());

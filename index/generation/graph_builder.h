@@ -91,6 +91,7 @@ struct GraphInput {
   std::vector<std::int64_t> integer_ids;  ///< by vertex id, for kInteger
   std::vector<std::string> string_ids;    ///< by vertex id, for kString
   std::vector<ArrayInput> arrays;
+  std::vector<ArraySeries> series = {};  ///< of a new store; a compaction keeps the store's
 
   /// The home of each vertex if another program chose them (HomeRule::kFile), below
   /// PartitionOptions::partitions; otherwise empty.

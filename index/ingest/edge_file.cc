@@ -72,6 +72,7 @@ class EdgeReader {
  public:
   EdgeReader(IngestContext& context, IdCollector& ids)
       : context_(context), ids_(ids), columns_(FindColumns(context.options.columns)) {
+    for (const std::string& type : context.options.edge_types) table_.type_names.Add(type);
     table_.columns.attributes = EdgeAttributesOf(context.options);
     staged_.resize(columns_.attributes.size());
     std::size_t attribute = staged_.size();

@@ -32,6 +32,7 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
 class NodeReader {
  public:
   NodeReader(IngestContext& context, IdCollector& ids) : context_(context), ids_(ids) {
+    for (const std::string& type : context.options.vertex_types) table_.type_names.Add(type);
     for (const std::string& name : context.options.node_columns) {
       roles_.push_back(RoleOf(name, context.options));
       if (roles_.back() == Role::kLabel)
@@ -135,6 +136,13 @@ std::uint64_t NodeTable::memory_bytes() const {
   return bytes;
 }
 
+bool HasVertexTypes(const IngestOptions& options) {
+  if (!options.vertex_ranges.empty()) return true;
+  return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
+    return RoleOf(name, options) == Role::kType;
+  });
+}
+
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
   std::vector<std::string> names;
   for (const std::string& name : options.node_columns) {
@@ -165,7 +173,11 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   const IngestOptions& options = context.options;
   RHIZOME_RETURN_IF_ERROR(options.node_ids ? reader.Read(*options.node_ids, *options.nodes)
                                            : reader.Read(*options.nodes));
-  return std::move(reader).TakeTable();
+  NodeTable table = std::move(reader).TakeTable();
+  if (!options.node_lines || *options.node_lines == table.lines) return table;
+  return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
+                                                  options.nodes->string(), *options.node_lines,
+                                                  table.lines)));
 }
 
 }  // namespace internal

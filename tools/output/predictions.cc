@@ -14,7 +14,7 @@
 
 #include "index/graph/live_vertices.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/text_output.h"
 #include "tools/output/row_files.h"
 
@@ -144,10 +144,12 @@ Status AppendClass(const InferResult& scores, std::span<float> row, TableForm fo
   if (answer && scores.task == Task::kBinary) answer = row[0] > 0 ? 1 : 0;
   ToShownAnswers(scores.task, row);
   line += SeparatorOf(form);
-  if (answer && *answer < scores.class_names.size())
-    RHIZOME_RETURN_IF_ERROR(AppendTextField("class", scores.class_names[*answer], form, line));
-  else if (answer)
+  if (answer && *answer < scores.class_names.size()) {
+    const Status added = AppendField(scores.class_names[*answer], form, line);
+    if (!added.ok()) return added.WithContext("the name of a class");
+  } else if (answer) {
     line += std::to_string(*answer);
+  }
   const bool binary = scores.task == Task::kBinary;
   line += fmt::format("{}{}", SeparatorOf(form), row[answer && !binary ? *answer : 0]);
   return Status::Ok();

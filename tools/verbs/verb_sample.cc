@@ -11,7 +11,7 @@
 #include "rhizome/sampler.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/help.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/sample_flags.h"
 #include "tools/cli/text.h"
 #include "tools/cli/topology_flags.h"

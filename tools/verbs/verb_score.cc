@@ -9,7 +9,7 @@
 #include "storage/base/stopwatch.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/pair_input.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"

@@ -123,6 +123,10 @@ struct ArrayFile {
   /// float16 here.
   std::optional<DataType> dtype = {};
 
+  /// Attributes of the stored array (ArrayEntry::attributes). Unset: those that every new array
+  /// gets.
+  std::optional<std::vector<std::pair<std::string, std::string>>> attributes = {};
+
   /// An importer's own rows, which replace the rows of `path`; `path` then appears only in
   /// messages. It may be called more than once. Objects that it refers to must live until the
   /// ingestion ends.
@@ -199,6 +203,17 @@ struct IngestOptions {
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
 
+  /// Names of the first types, in the order of their numbers. Other names follow in order of first
+  /// occurrence. Without a column of types there may be one name, which all vertices or edges have.
+  std::vector<std::string> vertex_types = {};
+  std::vector<std::string> edge_types = {};
+
+  /// The expected number of lines of `nodes`; any other number is an error.
+  std::optional<std::uint64_t> node_lines = {};
+
+  /// Series of which `arrays` has versions, under their stored names such as emb.v3.
+  std::vector<ArraySeries> series = {};
+
   /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: requires
   /// that there is no nodes file, and that every edge file has ranges.
   std::vector<VertexRange> vertex_ranges = {};
@@ -252,7 +267,7 @@ struct IngestReport {
 /// file) are the vertex ids; others are numbered in order of first occurrence: nodes file, then
 /// edges, src before dst.
 ///
-/// Types are names (including numbers) that CheckName accepts, numbered in order of first
+/// Types are names of 1 to 512 bytes of UTF-8 without control characters, numbered in order of first
 /// occurrence; without a type column there is one vertex type "vertex" and one edge type "edge". A
 /// vertex that a typed nodes file does not list has the type "unknown".
 ///
