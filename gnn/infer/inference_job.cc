@@ -16,6 +16,7 @@
 #include "gnn/infer/samplewise_run.h"
 #include "index/delta/stale_vertices.h"
 #include "rhizome/array_change.h"
+#include "rhizome/text_values.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/hash.h"
@@ -119,7 +120,7 @@ Task InferenceJob::task() const {
 Result<bool> InferenceJob::HasClassesOfStore(bool measures) const {
   const std::vector<std::string> ours = class_names();
   if (!measures || ours.empty()) return true;
-  RHIZOME_ASSIGN_OR_RETURN(const auto theirs, ReadClassNames(*store_, options_.data.labels));
+  RHIZOME_ASSIGN_OR_RETURN(const auto theirs, ReadClassNames(*graph_, options_.data.labels));
   if (theirs.empty() || theirs == ours) return true;
   if (role_ == InferRole::kMaker && options_.note)
     options_.note(fmt::format(

@@ -144,7 +144,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadTaskLabels(*job.graph, options.data.labels,
                                                       options.data.split, options.learning.task));
-  RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.store, options.data.labels));
+  RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.graph, options.data.labels));
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
   job.train = job.labels.Members(*job.graph, Split::kTrain);
   job.valid = job.labels.Members(*job.graph, Split::kValid);

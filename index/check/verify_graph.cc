@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -18,13 +19,13 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph.h"
 #include "rhizome/maintenance.h"
-#include "rhizome/text_values.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/text_files.h"
 #include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
+#include "storage/store/text_dictionary.h"
 
 namespace rhizome {
 namespace {
@@ -48,7 +49,7 @@ class GraphVerifier {
   Status CheckArrays();
   Status CheckHomes(const ArrayEntry& entry);
   Status CheckTexts(const ArrayEntry& entry);
-  Status CheckDictionary(const ArrayEntry& holder, const TextValues& texts);
+  Status CheckDictionary(const ArrayEntry& holder, const TextDictionary& texts);
   void CheckRowCount(const ArrayEntry& entry);
   Status CheckRowSums(const ArrayEntry& entry);
   Status CompareChunk(const ChunkArray& rows, const ChunkArray& sums, std::uint64_t chunk);
@@ -197,17 +198,13 @@ Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
 Status GraphVerifier::CheckTexts(const ArrayEntry& entry) {
   if (!HasTexts(entry)) return Status::Ok();
   const std::string folder = ArrayFolder(entry.name, entry.form);
-  if (entry.dtype != DataType::kInt64) {
-    AddDamage(folder, "its codes of texts are not int64");
-    return Status::Ok();
-  }
-  const auto opened = TextValues::Open(store_, entry.name);
-  if (!opened) return Note(folder, opened.error());
-  const auto size = static_cast<std::int64_t>((*opened)->size());
+  const auto texts = TextDictionary::Open(store_, entry);
+  if (!texts) return Note(folder, texts.error());
   if (HolderOfTexts(store_.manifest(), entry) == &entry)
-    RHIZOME_RETURN_IF_ERROR(CheckDictionary(entry, **opened));
+    RHIZOME_RETURN_IF_ERROR(CheckDictionary(entry, **texts));
   const auto array = store_.OpenArray(entry.name);
   if (!array) return Note(folder, array.error());
+  const auto size = static_cast<std::int64_t>((*texts)->size());
   std::vector<std::int64_t> codes;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(
@@ -223,27 +220,27 @@ Status GraphVerifier::CheckTexts(const ArrayEntry& entry) {
     });
     if (beyond != codes.end())
       AddDamage(ChunkPath(entry.name, chunk),
-                fmt::format("code {} stands for no text: there are {}", *beyond, size));
+                fmt::format("code {} stands for no text; there are {}", *beyond, size));
   }
   return Status::Ok();
 }
 
-// Reads all texts, chunk by chunk; reading checks that the texts of a chunk ascend.
-Status GraphVerifier::CheckDictionary(const ArrayEntry& holder, const TextValues& texts) {
+// Reads all texts, chunk by chunk; reading a chunk checks that its texts ascend.
+Status GraphVerifier::CheckDictionary(const ArrayEntry& holder, const TextDictionary& texts) {
   RHIZOME_ASSIGN_OR_RETURN(const TextsShape shape, ShapeOfTexts(holder));
   std::string last;
   for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     const auto first = static_cast<std::int64_t>(chunk * shape.per_chunk);
-    const std::int64_t ends[] = {first,
-                                 first + static_cast<std::int64_t>(shape.InChunk(chunk)) - 1};
+    const std::array<std::int64_t, 2> ends = {
+        first, first + static_cast<std::int64_t>(shape.InChunk(chunk)) - 1};
     const auto read = texts.TextsOf(ends);
     if (!read) {
       RHIZOME_RETURN_IF_ERROR(Note(TextChunkPath(holder.name, chunk), read.error()));
       continue;
     }
     if (chunk > 0 && read->front() <= last)
-      AddDamage(TextChunkPath(holder.name, chunk), "its texts do not follow the chunk before");
+      AddDamage(TextChunkPath(holder.name, chunk), "its texts do not follow those of the chunk before");
     last = read->back();
   }
   return Status::Ok();

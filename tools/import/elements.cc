@@ -213,7 +213,7 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   if (entry == nullptr || entry->dim != 1) return std::optional<ClassNames>();
   ClassNames labels;
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
-  RHIZOME_ASSIGN_OR_RETURN(labels.names_, ReadClassNames(*opened.store));
+  RHIZOME_ASSIGN_OR_RETURN(labels.names_, ReadClassNames(*opened.graph));
   return std::optional<ClassNames>(std::move(labels));
 }
 
