@@ -135,7 +135,8 @@ Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
   constexpr std::uint64_t kReportChanges = 4096;
   RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));
   const Stopwatch watch;
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened,
+                           OpenGraph(flags.store, session, TopologyPlace::kLazy));
   const std::uint64_t after = flags.after.value_or(opened.store->base_sequence());
   RHIZOME_ASSIGN_OR_RETURN(const auto feed,
                            ChangeFeed::Open(*opened.graph, {.after = after, .last = flags.last}));
