@@ -126,6 +126,11 @@ class Graph:
         }
 
     @property
+    def class_names(self) -> list[str]:
+        """The names of the classes of ``label``, by class; empty if the classes have no names."""
+        return _core.class_names(self._core, "label")
+
+    @property
     def topology_on_disk(self) -> bool:
         """Whether neighbour lists are read from disk, not from memory."""
         return self._core.topology_on_disk
@@ -252,10 +257,8 @@ class Graph:
         """Returns the labels of vertices, as names if the classes have names."""
         if "label" not in self.arrays or self["label"].shape[1] != 1:
             return [None] * len(vertices)
-        import json  # pylint: disable=import-outside-toplevel
-
         labels = self["label"]
-        names = json.loads(labels.attributes.get("label_names", "[]"))
+        names = self.class_names
         return [names[label] if isinstance(label, int) and 0 <= label < len(names) else label
                 for label in labels[vertices][:, 0].tolist()]
 
