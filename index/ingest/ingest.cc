@@ -24,6 +24,7 @@
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
+#include "index/ingest/text_column.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/type_names.h"
@@ -190,7 +191,11 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   const auto rows = std::make_shared<const std::vector<std::int64_t>>(
       nodes ? RowsOfVertices(parsed.nodes, vertices.nodes, vertices.count)
             : std::vector<std::int64_t>());
-  for (const auto& array : parsed.arrays) input.arrays.push_back(BindArray(array, rows));
+  for (std::size_t i = 0; i < parsed.arrays.size(); ++i) {
+    input.arrays.push_back(BindArray(parsed.arrays[i], rows));
+    if (options.arrays[i].texts)
+      RHIZOME_RETURN_IF_ERROR(SetTexts(options.arrays[i].texts, input.arrays.back()));
+  }
   SetLayouts(options, input);
   return input;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -54,6 +55,32 @@ TextCodes::Sorted TextCodes::Sort() && {
     return WriteTexts(fs, root, holder, texts);
   };
   return sorted;
+}
+
+Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, ArrayInput& array) {
+  if (array.dtype != DataType::kInt64)
+    return Status::InvalidArgument(
+        fmt::format("array '{}': codes of texts must be int64, but it is {}", array.name,
+                    DataTypeName(array.dtype)));
+  array.write_texts = [texts](FileSystem& fs, const Path& root, std::string_view holder) {
+    return WriteTexts(fs, root, holder, {texts->size(), [&](std::uint64_t code) {
+                                           return std::string_view((*texts)[code]);
+                                         }});
+  };
+  const auto size = static_cast<std::int64_t>(texts->size());
+  array.read_rows = [name = array.name, size, read = std::move(array.read_rows)](
+                        std::span<const VertexId> vertices, std::span<std::byte> out) -> Status {
+    RHIZOME_RETURN_IF_ERROR(read(vertices, out));
+    for (std::size_t at = 0; at < out.size(); at += sizeof(std::int64_t)) {
+      std::int64_t code = 0;
+      std::memcpy(&code, &out[at], sizeof(code));
+      if (code < -1 || code >= size)
+        return Status::InvalidArgument(fmt::format(
+            "array '{}': code {} stands for no text; there are {}", name, code, size));
+    }
+    return Status::Ok();
+  };
+  return Status::Ok();
 }
 
 ArrayInput TextColumn::ToArray(std::string name, std::span<const VertexId> vertices,

@@ -57,5 +57,10 @@ class TextColumn {
   std::vector<std::int64_t> numbers_;  // by accepted line
 };
 
+/// Turns an array of int64 codes into an array of these texts (ArrayFile::texts). Its rows are
+/// checked when they are read.
+/// Errors: kInvalidArgument, the array is not int64.
+Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, ArrayInput& array);
+
 }  // namespace internal
 }  // namespace rhizome

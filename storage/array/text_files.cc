@@ -85,9 +85,14 @@ Result<TextsShape> ChooseShape(const SortedTexts& texts) {
   std::vector<std::uint32_t> sizes;
   sizes.reserve(texts.count);
   std::uint64_t bytes = 0;
+  std::string last;
   for (std::uint64_t i = 0; i < texts.count; ++i) {
     const std::string_view text = texts.at(i);
     RHIZOME_RETURN_IF_ERROR(CheckText(i, text));
+    if (text <= last)
+      return Fail(Status::InvalidArgument(
+          fmt::format("text {} is not above the text before it; sort the texts", i)));
+    last = text;
     sizes.push_back(static_cast<std::uint32_t>(text.size()));
     bytes += text.size() + kHeadBytes;
   }

@@ -131,6 +131,10 @@ struct ArrayFile {
   /// messages. It may be called more than once. Objects that it refers to must live until the
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
+
+  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none. The
+  /// texts ascend strictly by their bytes; none is empty.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
 /// Maps the ids 0..count-1 of a file to the ids first..first+count-1 of the graph.
