@@ -233,6 +233,7 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
       auto array, HasRows(context.fs, file) ? ReadDense(context, file) : ReadSparse(context, file));
   array->name = file.name;
   array->path = file.path.string();
+  array->attributes = file.attributes;
   context.Hold(array->memory_bytes());
   return array;
 }
@@ -240,6 +241,7 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
 void SetMissing(ArrayInput& input) {
   const auto missing = MissingOfNewArray(input.name, input.dtype, input.dim);
   if (missing) input.attributes.emplace_back(kMissingAttribute, *missing);
+  std::sort(input.attributes.begin(), input.attributes.end());
 }
 
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
@@ -248,6 +250,7 @@ ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  input.attributes = array->attributes;
   SetMissing(input);
   input.read_rows = [array, row_of_vertex](std::span<const VertexId> vertices,
                                            std::span<std::byte> out) {

@@ -297,6 +297,7 @@ Result<std::shared_ptr<SpilledArray>> SpilledArray::Open(IngestContext& context,
   }
   array->name = file.name;
   array->path = file.path.string();
+  array->attributes = file.attributes;
   array->missing = MissingRowOfNewArray(array->name, array->dtype, array->dim);
   return array;
 }
@@ -307,6 +308,7 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  input.attributes = array->attributes;
   SetMissing(input);
   input.begin = [array, vertex_of_row](const VertexOrder& order) {
     return array->Begin(order, order.size(), *vertex_of_row);
