@@ -29,8 +29,8 @@ Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path)
 Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder);
 
 /// Opens a text table of `rows` lines of numbers without a header; CSV if the name ends in .csv.
-/// The first line determines the number of columns. `dtype` is kFloat32 or kInt64; with kInt64,
-/// `missing`, if set, replaces nan and empty fields, and 3.0 is read as 3.
+/// The first line determines the number of columns. With integers, `missing`, if set, replaces nan
+/// and nulls (IsNullWord), and 3.0 is read as 3; among floats, nulls are NaN.
 Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
                                                 std::uint64_t rows, DataType dtype,
                                                 std::optional<std::int64_t> missing);

@@ -270,8 +270,7 @@ class SpilledSparse final : public BucketedArray {
         const std::uint64_t at = entry.place * dim + triplet.column;
         if (given[at]) return DuplicateTriplet(file_, triplet.row, triplet.column);
         given[at] = true;
-        if (ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&triplet.value, 1)), dtype,
-                            out.subspan(at * element, element)))
+        if (!ConvertTriplet(triplet, dtype, out.subspan(at * element, element)))
           return ValueDoesNotFit(file_, triplet.row, triplet.column, dtype);
       }
     }
