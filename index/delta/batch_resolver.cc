@@ -170,12 +170,12 @@ Result<std::int64_t> BatchResolver::BitsOf(std::size_t attribute, const EdgeValu
   if (texts != nullptr && !value.given()) return -1;
   const auto kept = value.BitsAs(info.dtype);
   if (!kept)
-    return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given", info.name,
-                        DataTypeName(info.dtype), value.type_name()));
-  const bool is_float = info.dtype != DataType::kInt64;
-  if (is_float && VanishesInFloat32(std::bit_cast<double>(*kept)))
-    return Fail(Invalid("a value of the edge attribute '{}', {}, {}", info.name,
-                        std::bit_cast<double>(*kept), kVanishes));
+    return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given that it cannot hold",
+                        info.name, DataTypeName(info.dtype), value.type_name()));
+  if (info.dtype == DataType::kFloat32)
+    if (const auto reason = LostInFloat32(std::bit_cast<double>(*kept)))
+      return Fail(Invalid("a value of the edge attribute '{}', {}, {}", info.name,
+                          std::bit_cast<double>(*kept), *reason));
   if (texts != nullptr) RHIZOME_RETURN_IF_ERROR(CheckCode(*texts, *kept));
   return *kept;
 }

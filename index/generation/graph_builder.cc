@@ -431,13 +431,13 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
   return file->Close();
 }
 
-/// Replaces the codes in `rows`, int64, by those of `codes`; -1 remains.
+/// Replaces the values in `rows`, int64, by codes (AttributeTexts::codes).
 void MapCodes(std::span<const std::int64_t> codes, std::span<std::byte> rows) {
   if (codes.empty()) return;
   for (std::size_t at = 0; at < rows.size(); at += sizeof(std::int64_t)) {
     std::int64_t code = 0;
     std::memcpy(&code, &rows[at], sizeof(code));
-    if (code >= 0) code = codes[static_cast<std::size_t>(code)];
+    code = code < 0 ? -1 : codes[static_cast<std::size_t>(code)];
     std::memcpy(&rows[at], &code, sizeof(code));
   }
 }
@@ -448,21 +448,21 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     const EdgeAttribute& attribute = attributes[a];
     const std::uint64_t array_id = last_array_id_ + a * partitions_ + partition + 1;
-    const ArrayInput about{
-        .name = EdgeArrayName(attribute.name(), partition),
-        .dim = attribute.dim(),
-        .dtype = attribute.dtype(),
-        .layout = input_.attribute_layout,
-        .codec = input_.attribute_codec,
-        .chunk_rows = input_.attribute_chunk_rows,
-        .attributes = {{std::string(kDimensionAttribute), EdgeDimension(partition)}},
-        .read_rows = {}};
+    auto facts = attribute.attributes;
+    facts.emplace_back(kDimensionAttribute, EdgeDimension(partition));
+    std::sort(facts.begin(), facts.end());
+    const ArrayInput about{.name = EdgeArrayName(attribute.name(), partition),
+                           .dim = attribute.dim(),
+                           .dtype = attribute.dtype(),
+                           .layout = input_.attribute_layout,
+                           .codec = input_.attribute_codec,
+                           .chunk_rows = input_.attribute_chunk_rows,
+                           .attributes = std::move(facts),
+                           .read_rows = {}};
     RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DescribeArray(about, edge_order.size(), array_id));
     const auto texts = input_.attribute_texts.find(attribute.name());
     if (texts != input_.attribute_texts.end() && partition == 0)
       RHIZOME_RETURN_IF_ERROR(AddTexts(texts->second.write, entry));
-    else if (texts != input_.attribute_texts.end())
-      SetAttributes({{{std::string(kTypeAttribute), std::string(kTextType)}}}, entry);
     RHIZOME_ASSIGN_OR_RETURN(auto writer,
                              ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
     const std::size_t bytes = attribute.row_bytes();

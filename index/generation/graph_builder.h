@@ -72,10 +72,13 @@ struct ArrayInput {
   WriteTextsOf write_texts = {};
 };
 
-/// The texts of an edge attribute's codes. The array of partition 0 has the dictionary.
+/// The texts of an edge attribute. The array of partition 0 has their dictionary.
 struct AttributeTexts {
   WriteTextsOf write;
-  std::vector<std::int64_t> codes = {};  ///< code to store for each code of the edges; empty: equal
+
+  /// The code to store for each value of the edges; a negative value means no text. Empty: the
+  /// values are codes already.
+  std::vector<std::int64_t> codes = {};
 };
 
 /// A complete graph in memory, checked by its reader (ingest.h, importers, generators).

@@ -29,7 +29,7 @@ std::int64_t TextCodes::Add(std::string_view text) {
   return text.empty() ? -1 : texts_.Add(text).first;
 }
 
-TextCodes::Sorted TextCodes::Sort() && {
+AttributeTexts TextCodes::Sort() && {
   // std::function copies its target, so the texts are in a shared pointer.
   struct Held {
     StringKeys keys;
@@ -44,7 +44,7 @@ TextCodes::Sorted TextCodes::Sort() && {
   std::sort(held->order.begin(), held->order.end(), [&](std::int64_t a, std::int64_t b) {
     return keys.At(static_cast<std::uint64_t>(a)) < keys.At(static_cast<std::uint64_t>(b));
   });
-  Sorted sorted;
+  AttributeTexts sorted;
   sorted.codes.resize(held->order.size());
   for (std::size_t code = 0; code < held->order.size(); ++code)
     sorted.codes[static_cast<std::size_t>(held->order[code])] = static_cast<std::int64_t>(code);
@@ -85,7 +85,7 @@ Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, Ar
 
 ArrayInput TextColumn::ToArray(std::string name, std::span<const VertexId> vertices,
                                std::uint64_t vertex_count) && {
-  TextCodes::Sorted sorted = std::move(codes_).Sort();
+  AttributeTexts sorted = std::move(codes_).Sort();
   std::vector<std::int64_t> codes(vertex_count, -1);
   for (std::size_t i = 0; i < numbers_.size(); ++i)
     if (numbers_[i] >= 0)

@@ -28,13 +28,9 @@ class TextCodes {
   std::uint64_t size() const { return texts_.size(); }
   std::uint64_t memory_bytes() const { return texts_.memory_bytes(); }
 
-  /// The texts in ascending order, and the final code of each number of Add.
-  struct Sorted {
-    WriteTextsOf write;                ///< writes the texts; owns them
-    std::vector<std::int64_t> codes;  ///< by number
-  };
-  /// Consumes the texts.
-  Sorted Sort() &&;
+  /// Returns the texts in ascending order, and the final code of each number of Add. Consumes the
+  /// texts.
+  AttributeTexts Sort() &&;
 
  private:
   IdDictionary<StringKeys> texts_;

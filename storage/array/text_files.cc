@@ -244,7 +244,7 @@ Result<TextFiles> WriteTexts(FileSystem& fs, const Path& root, std::string_view 
             [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
   written.attributes = {{std::string(kTextsAttribute), std::to_string(shape.texts)},
                         {std::string(kTextsPerChunkAttribute), std::to_string(shape.per_chunk)},
-                        {std::string(kTypeAttribute), std::string(kTextType)}};
+                        {std::string(kTypeAttribute), std::string(kTypeText)}};
   return written;
 }
 

@@ -43,7 +43,7 @@ Result<const TextValues*> StoredTexts::Of(const std::string& array) {
 }
 
 Result<Json> StoredTexts::RowJson(const ArrayEntry& entry, std::span<const std::byte> row) {
-  if (!HasTexts(entry)) return ToJson(entry.dtype, row);
+  if (!HasTexts(entry)) return ToJson(ElementType(entry), row);
   RHIZOME_ASSIGN_OR_RETURN(const TextValues* const texts, Of(entry.name));
   const std::vector<std::int64_t> codes = CodesOf(row);
   RHIZOME_ASSIGN_OR_RETURN(auto found, texts->TextsOf(codes));

@@ -24,10 +24,12 @@ struct ChangesFlags {
   std::uint64_t last = 0;
 };
 
-/// Converts a float32 edge attribute, stored as the bits of a double, to JSON.
-Json FloatJson(std::int64_t bits) {
+/// Converts a value of an edge attribute, an integer or the bits of a double, to JSON.
+Json ValueJson(const EdgeAttributeInfo& info, std::int64_t bits) {
+  const ElementType type(info);
+  if (info.dtype != DataType::kFloat32) return ToJson(type, std::as_bytes(std::span(&bits, 1)))[0];
   const auto number = static_cast<float>(std::bit_cast<double>(bits));
-  return ToJson(DataType::kFloat32, std::as_bytes(std::span(&number, 1)))[0];
+  return ToJson(type, std::as_bytes(std::span(&number, 1)))[0];
 }
 
 /// Converts changes to JSON lines that `put` reads.
@@ -82,8 +84,7 @@ class ChangeLines {
         opened_.store->manifest().FindArray(EdgeArrayName(info.name, 0));
     if (array != nullptr && HasTexts(*array)) return texts_.RowJson(*array, std::as_bytes(bits));
     Json values = Json::array();
-    for (const std::int64_t one : bits)
-      values.push_back(info.dtype == DataType::kInt64 ? Json(one) : FloatJson(one));
+    for (const std::int64_t one : bits) values.push_back(ValueJson(info, one));
     return values;
   }
 

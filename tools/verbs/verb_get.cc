@@ -81,7 +81,7 @@ std::string DescribeGet(const Json& f) {
 
 /// Returns the type of an array's values as people see them.
 std::string_view ShownType(const ArrayEntry& entry) {
-  return HasTexts(entry) ? kTextType : DataTypeName(entry.dtype);
+  return HasTexts(entry) ? kTypeText : DataTypeName(entry.dtype);
 }
 
 Result<Json> DegreesOf(const GraphSnapshot& graph, VertexId vertex) {

@@ -216,7 +216,7 @@ TEST(TextFilesTest, ThePartOfPartitionZeroHoldsTheTextsOfAnEdgeAttribute) {
   for (const char* const name : {"memo.p0000", "memo.p0001", "title"}) {
     ArrayEntry entry;
     entry.name = name;
-    entry.attributes = {{std::string(kTypeAttribute), std::string(kTextType)}};
+    entry.attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
     if (entry.name != "title")
       entry.attributes.insert(entry.attributes.begin(),
                               {std::string(kDimensionAttribute), "edge_" + entry.name.substr(5)});
