@@ -182,6 +182,9 @@ struct EdgeArrayFile {
   /// Either one file with the rows of the edges of all edge files, in order; or one file for each
   /// edge file with the rows of its edges, where an entry without a path means zeros.
   std::vector<ArrayFile> files = {};
+
+  /// As ArrayFile::texts; dtype must be kInt64.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
 /// Consecutive vertices of one type.
