@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kReadNodesPhase = "read nodes";
 
-enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kOther };
+enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kText, kOther };
 
 Role RoleOf(const std::string& name, const IngestOptions& options) {
   const std::string& split = options.split_column.empty() ? "split" : options.split_column;
@@ -24,7 +24,8 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "type" || name == "ntype") return Role::kType;
   if (name == "label") return Role::kLabel;
   // A column `split` in addition to the chosen split column would use the same array name.
-  if (name == "-" || name == "name" || name == "split") return Role::kSkip;
+  if (name == "-" || name == "split") return Role::kSkip;
+  if (name == "name") return Role::kText;
   return Role::kOther;
 }
 
@@ -38,8 +39,12 @@ class NodeReader {
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
-      if (roles_.back() == Role::kOther)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kOther);
+      if (roles_.back() == Role::kText)
+        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
+      if (roles_.back() == Role::kOther) {
+        const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
+        table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
+      }
     }
   }
 
@@ -145,8 +150,15 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
   for (const std::string& name : options.node_columns) {
     const Role role = RoleOf(name, options);
     if (role == Role::kSplit) names.emplace_back("split");
-    if (role == Role::kLabel || role == Role::kOther) names.push_back(name);
+    if (role == Role::kLabel || role == Role::kText || role == Role::kOther) names.push_back(name);
   }
+  return names;
+}
+
+std::vector<std::string> TypedNodeColumns(const IngestOptions& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : options.node_columns)
+    if (RoleOf(name, options) == Role::kOther) names.push_back(name);
   return names;
 }
 
@@ -162,6 +174,8 @@ Status CheckNodeColumns(const IngestOptions& options) {
   if (!options.split_column.empty() && count(Role::kSplit) == 0)
     return Status::InvalidArgument(
         fmt::format("`split_column` '{}' is not in `node_columns`", options.split_column));
+  for (const std::string& name : TypedNodeColumns(options))
+    RHIZOME_RETURN_IF_ERROR(ColumnTypeOf(options.types, name));
   return Status::Ok();
 }
 

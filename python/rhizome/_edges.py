@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from ._types import as_array, as_ids, as_matrix, as_names, check_nonzero
+from ._types import as_array, as_float32, as_ids, as_matrix, as_names, dtype_name
 
 #: The name of an edge type, or (type of the sources, name, type of the targets).
 EdgeType = Union[str, tuple[str, str, str]]
@@ -43,7 +43,7 @@ def groups_of(edges: Any, edge_arrays: Mapping[str, Any]) -> list[Group]:
         end = begin + len(group.src)
         columns = dict(group.columns)
         for name, values in edge_arrays.items():
-            matrix = _column(name, values)
+            matrix = edge_column(name, values)
             if len(matrix) != total:
                 raise ValueError(f"{name!r} has {len(matrix)} rows, but there are {total} edges")
             columns[name] = matrix[begin:end]
@@ -62,7 +62,7 @@ def _groups_of_part(type: Any, edges: Any) -> Iterator[Group]:
         raise TypeError("sources and targets must be both int or both str")
     if len(sources) != len(targets):
         raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets")
-    found = {name: values if name == "type" else _column(name, values) for name, values in columns.items()}
+    found = {name: values if name == "type" else edge_column(name, values) for name, values in columns.items()}
     for name, values in found.items():
         if len(values) != len(sources):
             raise ValueError(f"{name!r} has {len(values)} rows, but there are {len(sources)} edges")
@@ -114,13 +114,18 @@ def _ends_of_table(columns: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     return columns.pop(src), columns.pop(dst), columns
 
 
-def _column(name: str, values: Any) -> np.ndarray:
-    """Returns a column of edges in the engine's types: int64 or float32, [n, dim]; weights are always float32."""
+def edge_column(name: str, values: Any) -> np.ndarray:
+    """Returns a column of edges in the engine's types, [n, dim]: int64 for integers and bool, float64 for float64, float32
+    for narrower floats and for weights.
+    """
     matrix = as_matrix(values, name)
-    whole = matrix.dtype.kind != "f" and name != "weight"
-    column = np.ascontiguousarray(matrix, dtype=np.int64 if whole else np.float32)
-    check_nonzero(values, column, name)
-    return column
+    if name == "weight":
+        return as_float32(matrix, name)
+    if matrix.dtype.kind in "biu":
+        return np.ascontiguousarray(matrix, dtype=np.int64)
+    if dtype_name(matrix.dtype) == "bfloat16":  # its bits are the upper half of a float32
+        return (matrix.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return np.ascontiguousarray(matrix, dtype=np.float64 if matrix.dtype == np.float64 else np.float32)
 
 
 def _take(ids: Any, chosen: np.ndarray) -> Any:

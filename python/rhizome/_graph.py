@@ -16,8 +16,8 @@ from ._log import to_logging
 from ._stores import backup, verify
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, ExportReport, LogLine, NeighborLists,
-    Neighbors, PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
-    as_integers, as_names, as_path, as_rows, as_split, as_text, as_threads, check_nonzero,
+    Neighbors, PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array,
+    as_bytes, as_count, as_float32, as_integers, as_names, as_path, as_rows, as_split, as_text, as_threads, lent,
 )
 from .errors import NotFound
 
@@ -124,6 +124,11 @@ class Graph:
             name: ArrayInfo(name, shape, np.dtype(dtype), layout, versions, aliases)
             for name, shape, dtype, layout, versions, aliases in self._core.arrays()
         }
+
+    @property
+    def class_names(self) -> list[str]:
+        """The names of the classes of ``label``, by class; empty if the classes have no names."""
+        return _core.class_names(self._core, "label")
 
     @property
     def topology_on_disk(self) -> bool:
@@ -252,10 +257,8 @@ class Graph:
         """Returns the labels of vertices, as names if the classes have names."""
         if "label" not in self.arrays or self["label"].shape[1] != 1:
             return [None] * len(vertices)
-        import json  # pylint: disable=import-outside-toplevel
-
         labels = self["label"]
-        names = json.loads(labels.attributes.get("label_names", "[]"))
+        names = self.class_names
         return [names[label] if isinstance(label, int) and 0 <= label < len(names) else label
                 for label in labels[vertices][:, 0].tolist()]
 
@@ -563,9 +566,7 @@ class Batch:
         Errors: IndexError; TypeError; ValueError, the lengths differ.
         """
         sources, targets = _named(src), _named(dst)
-        values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
-        if weights is not None:
-            check_nonzero(weights, values, "weights")
+        values = np.ones(len(sources), np.float32) if weights is None else as_float32(weights, "weights")
         self._core.put_edges(sources, targets, as_text(type, "type"), values, [_values(one) for one in attributes])
 
     def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
@@ -580,7 +581,7 @@ class Batch:
         Errors: NotFound, no such array; IndexError; TypeError; ValueError, the shapes do not match.
         """
         target = self._graph[array]
-        matrix = as_rows(rows, target.dtype, target.shape[1], array)
+        matrix, _ = lent(as_rows(rows, target.dtype, target.shape[1], array))
         self._core.put_rows(array, _named(ids), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
@@ -596,9 +597,11 @@ def _named(ids: Any) -> Any:
 def _values(values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64 [n]."""
     array = as_array(values)
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "biuf":
         raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
-    return np.ascontiguousarray(array, dtype=np.float64 if array.dtype.kind == "f" else np.int64)
+    if array.dtype.kind == "f":
+        return np.ascontiguousarray(array, dtype=np.float64)
+    return as_integers(array.astype(np.int8) if array.dtype.kind == "b" else array, "values of an attribute")
 
 
 def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G", *, topology: Topology = "auto",

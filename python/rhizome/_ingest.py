@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from ._edges import Group, bounds_of, groups_of, is_data, of_data
+from ._edges import Group, bounds_of, edge_column, groups_of, is_data, of_data
 from ._types import (
     IngestReport, PathLike, Progress, as_array, as_bytes, as_count, as_ids, as_matrix, as_names, as_path, as_text,
-    as_threads, as_vertex_ids, is_path,
+    as_threads, as_vertex_ids, is_path, lent,
 )
 
 
@@ -21,7 +21,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: PathLike | None = None,
            columns: Sequence[str] = ("src", "dst"), node_columns: Sequence[str] = ("id",), header: bool = False,
-           undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
+           types: Mapping[str, str] | None = None, undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            progress: Progress | None = None) -> IngestReport:
@@ -36,10 +36,12 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     only edges name follow. Without ``ids``, integers that are exactly 0, 1, 2, ... (taking into account ``vertices``
     and the rows of ``arrays``) are the vertex ids; any others are external ids, and get vertex ids in order of first
     occurrence.
-    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16, int64, int32,
-    uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
-    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim]; the name
-    ``weight`` denotes the edge weights.
+    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of bool, int8, int16, int32,
+    int64, uint8, uint32, float16, bfloat16 (of ml_dtypes), float32 or float64, stored as it is (uint64 as int64, if its
+    values fit), or a path (.npy, Zarr v3).
+    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: integers or bool (stored as int64), float64,
+    or narrower floats (stored as float32), [n] or [n, dim]; the name ``weight`` denotes the edge weights, which are
+    float32.
     ``split``: three arrays of vertex ids, or bool masks (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
     ``vertices``: minimum number of vertices. ``vertex_types``: number of vertices of each type; ``edges`` is then a
     dict by (type of the sources, name, type of the targets), with ids that count from 0 in each type. If several of
@@ -47,6 +49,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     examples instead.
     ``nodes``: a file with one line per vertex, whose ``node_columns`` become arrays.
     ``columns``: columns of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
+    ``types``: types of columns of text files that become arrays or attributes, by name: "int64", "float64", "bool",
+    "timestamp", ...; other columns have the type of their values.
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
     ``directions``: the neighbour lists to store. ``layout``: "row" for reading random rows of arrays, "chunk"
     (compressed) for scans. ``partitions``: None: as many as memory requires.
@@ -85,8 +89,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     elif is_path(homes):
         arguments.homes_file = as_path(homes)
     elif homes is not None:
-        own = as_matrix(homes, "homes")
-        arguments.homes_file = (own, own.dtype.name)
+        arguments.homes_file = lent(as_matrix(homes, "homes"))
     arguments.scratch = "" if scratch is None else as_path(scratch)
     arguments.partitions = 0 if partitions is None else as_count(partitions, "partitions", least=1)
     arguments.memory_bytes = as_bytes(memory)
@@ -103,7 +106,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
         edges = [edges]
     if isinstance(edges, (list, tuple)) and edges and all(map(is_path, edges)):
         arguments.edges = [_edge_file(file) for file in edges]
-        arguments.edge_arrays = [_edge_array(name, [as_matrix(values, name)]) for name, values in further.items()]
+        arguments.edge_arrays = [_edge_array(name, [edge_column(name, values)]) for name, values in further.items()]
         bounds = None
     else:
         groups = [] if edges is None else groups_of(edges, further)
@@ -121,8 +124,9 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     if split is not None:
         known = count if count is not None else rows if rows is not None else bounds[1] + 1 if bounds else None
         matrices["split"] = as_matrix(_split_of(split, known), "split")
-    arguments.arrays = [(name, as_path(given[name]), "") if name not in matrices else
-                        (name, matrices[name], matrices[name].dtype.name) for name in {**given, **matrices}]
+    arguments.arrays = [(name, *lent(matrices[name])) if name in matrices else (name, as_path(given[name]), "")
+                        for name in {**given, **matrices}]
+    arguments.types = [(as_text(name, "types"), as_text(type, "types")) for name, type in (types or {}).items()]
     return IngestReport(**_core.ingest(arguments, progress))
 
 
@@ -136,9 +140,17 @@ def _edge_file(path: Any) -> tuple[str, bool]:
 
 
 def _edge_array(name: str, parts: list[np.ndarray | None]) -> tuple[str, list[np.ndarray | None], str]:
-    floats = name == "weight" or any(part is not None and part.dtype.kind == "f" for part in parts)
-    kind = np.dtype(np.float32 if floats else np.int64)
-    return name, [None if part is None else np.ascontiguousarray(part, dtype=kind) for part in parts], kind.name
+    dtypes = {part.dtype for part in parts if part is not None}
+    kind = dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)
+    return name, [None if part is None else _as_column(part, kind, name) for part in parts], kind.name
+
+
+def _as_column(part: np.ndarray, kind: np.dtype, name: str) -> np.ndarray:
+    """Converts the columns of edges of several types to one dtype. Errors: ValueError, an integer would be rounded."""
+    column = np.ascontiguousarray(part, dtype=kind)
+    if part.dtype.kind == "i" and kind.kind == "f" and (np.abs(part.astype(np.float64)) > 2.0**53).any():
+        raise ValueError(f"{name!r}: it has integers that float64 would round, and floats for other types of edges")
+    return column
 
 
 def _edge_columns(groups: list[Group]) -> list[tuple[str, list[np.ndarray | None], str]]:

@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int], object]
 UserId = Union[str, int]
 
 #: The value types that an array may have.
-DTYPES = ("float32", "float16", "int64", "int32", "uint32", "uint8")
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64")
 
 
 class ArrayInfo(NamedTuple):
@@ -362,54 +362,91 @@ def as_integers(values: Any, what: str) -> np.ndarray:
 
 
 def as_matrix(values: Any, name: str) -> np.ndarray:
-    """Returns values for the array ``name`` as [rows, dim], C-contiguous; float64 becomes float32.
+    """Returns values for the array ``name`` as [rows, dim], C-contiguous, in their own dtype; uint64 becomes int64.
 
-    Errors: TypeError, an unsupported dtype; ValueError, more than two dimensions.
+    Errors: TypeError, an unsupported dtype; ValueError, more than two dimensions, or an uint64 beyond int64.
     """
     array = as_array(values)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name!r} has {array.ndim} dimensions, but must have one or two")
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    if array.dtype == np.float64:
-        array = array.astype(np.float32)
-    elif array.dtype == np.bool_:
-        array = array.astype(np.uint8)
-    if array.dtype.name not in DTYPES:
+    if array.dtype == np.uint64:
+        array = _as_int64(array, name)
+    if dtype_name(array.dtype) not in DTYPES:
         raise TypeError(f"{name!r} is of {array.dtype}: an array is of " + ", ".join(DTYPES))
     return np.ascontiguousarray(array.reshape(len(array), -1) if array.size else
                                 array.reshape(len(array), array.shape[1] if array.ndim == 2 else 1))
 
 
-def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
-    """Checks that no nonzero number becomes 0 as float32, such as 1e-180: for weights and attributes of edges, 0 has a
-    different meaning.
+def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
+    """Converts uint64 to int64. Errors: ValueError, a number does not fit."""
+    beyond = np.flatnonzero(array > np.iinfo(np.int64).max)
+    if len(beyond):
+        place = tuple(int(i) for i in np.unravel_index(beyond[0], array.shape))
+        raise ValueError(f"{name!r}: {array[place]} at {list(place)} is beyond int64, as which uint64 is stored")
+    return array.astype(np.int64)
 
-    Errors: ValueError, naming the row.
+
+def dtype_name(dtype: np.dtype) -> str:
+    """Returns the engine's name of a dtype. Two bytes without a type (V2) are bfloat16, as in a .npy file of it."""
+    return "bfloat16" if dtype == np.dtype("V2") else dtype.name
+
+
+def lent(matrix: np.ndarray) -> tuple[np.ndarray, str]:
+    """Returns a matrix in a form whose memory the engine can read, and the name of its dtype: NumPy does not lend the
+    memory of bfloat16, so that is lent as uint16.
+    """
+    name = dtype_name(matrix.dtype)
+    return (matrix.view(np.uint16) if name == "bfloat16" else matrix), name
+
+
+def as_float32(values: Any, name: str) -> np.ndarray:
+    """Returns weights, or values of edges, as float32; numbers are rounded to the nearest.
+
+    Errors: ValueError, naming the row: a number beyond float32, an integer that float32 would round, or a nonzero
+    number that would become 0, which means something else for weights.
     """
     wide = as_array(values)
-    if wide.dtype.kind != "f" or wide.dtype.itemsize <= narrow.dtype.itemsize:
-        return
-    lost = np.flatnonzero((narrow.reshape(-1) == 0) & (wide.reshape(-1) != 0))
-    if len(lost):
-        row = lost[0] // max(narrow.size // max(len(narrow), 1), 1)
-        raise ValueError(f"{name!r}: row {row}: {wide.reshape(-1)[lost[0]]} is too small for float32, where it would "
-                         "become 0 (the smallest is 1.4e-45); scale such numbers, or use their logarithms")
+    with np.errstate(over="ignore"):
+        narrow = np.ascontiguousarray(wide, dtype=np.float32)
+    if wide.dtype.kind not in "fiu" or (wide.dtype.kind == "f" and wide.dtype.itemsize <= 4):
+        return narrow
+    wide = wide.reshape(-1)
+    found = narrow.reshape(-1)
+    whole = (np.floor(wide) == wide) & (np.abs(wide) <= 2.0**53) if wide.dtype.kind == "f" else np.True_
+    reasons = ((np.isinf(found) & np.isfinite(wide), "beyond float32"),
+               ((found == 0) & (wide != 0), "too small for float32, where it would become 0 (the smallest is 1.4e-45); "
+                                            "scale such numbers, or use their logarithms"),
+               (whole & (found != wide), "an integer that float32 would round"))
+    for lost, reason in reasons:
+        if lost.any():
+            at = int(np.flatnonzero(lost)[0])
+            row = at // max(narrow.size // max(len(narrow), 1), 1)
+            raise ValueError(f"{name!r}: row {row}: {wide[at]} is {reason}")
+    return narrow
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     """Returns rows to put into an array, [n, dim] of ``dtype``; numbers are converted only within their kind.
 
-    Errors: TypeError, another kind; ValueError, another width.
+    Errors: TypeError, another kind; ValueError, another width, or a number that the array cannot represent.
     """
     array = as_array(rows)
-    whole = array.dtype.kind in "biu" and dtype.kind in "iu"  # their values are compared below
-    if not whole and not np.can_cast(array.dtype, dtype, "same_kind"):
+    whole = array.dtype.kind in "biu" and dtype.kind in "biu"  # their values are compared below
+    narrow = array.dtype.kind in "biuf" and dtype_name(dtype) in ("bfloat16", "float16")
+    if not whole and not narrow and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise TypeError(f"the rows have dtype {array.dtype}, but {name!r} has {dtype}")
     if array.ndim == 1 and dim == 1:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.shape[1] != dim:
         raise ValueError(f"the rows have shape {array.shape}, but {name!r} needs (n, {dim})")
-    cast = np.ascontiguousarray(array, dtype=dtype)
-    if dtype.kind in "iu" and not np.array_equal(cast, array):
+    if dtype == np.float32:
+        return as_float32(array, name)
+    with np.errstate(over="ignore"):
+        cast = np.ascontiguousarray(array, dtype=dtype)
+    exact = dtype.kind in "biu" or array.dtype.kind in "biu"
+    # Comparing with the float32 of float16 and bfloat16 is exact.
+    back = cast.astype(np.float32) if dtype_name(dtype) in ("bfloat16", "float16") else cast
+    if not np.array_equal(back, array) if exact else (np.isinf(back) & np.isfinite(array.astype(np.float64))).any():
         raise ValueError(f"the rows have numbers that {name!r}, of {dtype}, cannot represent")
     return cast
