@@ -85,6 +85,8 @@ Status CheckOptions(const IngestOptions& options) {
     return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
   if (options.node_ids && !options.nodes)
     return Status::InvalidArgument("ids of nodes in memory need a name; set `nodes` as well");
+  if (!options.node_types.empty() && !options.node_ids)
+    return Status::InvalidArgument("types of vertices in memory need the ids in memory");
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));

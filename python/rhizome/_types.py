@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
 
+from ._numbers import check_same
+
 #: The path of a file or a folder.
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -353,39 +355,12 @@ def as_integers(values: Any, what: str) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def as_matrix(values: Any, name: str) -> np.ndarray:
-    """Returns values for the array ``name`` as [rows, dim], C-contiguous; float64 becomes float32.
-
-    Errors: TypeError, an unsupported dtype; ValueError, more than two dimensions.
-    """
-    array = as_array(values)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name!r} has {array.ndim} dimensions, but must have one or two")
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    if array.dtype == np.float64:
-        array = array.astype(np.float32)
-    elif array.dtype == np.bool_:
-        array = array.astype(np.uint8)
-    if array.dtype.name not in DTYPES:
-        raise TypeError(f"{name!r} is of {array.dtype}: an array is of " + ", ".join(DTYPES))
-    return np.ascontiguousarray(array.reshape(len(array), -1) if array.size else
-                                array.reshape(len(array), array.shape[1] if array.ndim == 2 else 1))
-
-
 def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
-    """Checks that no nonzero number becomes 0 as float32, such as 1e-180: for weights and attributes of edges, 0 has a
-    different meaning.
+    """Checks that weights as float32 are the same numbers, except that fractions are rounded.
 
-    Errors: ValueError, naming the row.
+    Errors: ValueError, naming the row, such as a nonzero number that would become 0 or infinite.
     """
-    wide = as_array(values)
-    if wide.dtype.kind != "f" or wide.dtype.itemsize <= narrow.dtype.itemsize:
-        return
-    lost = np.flatnonzero((narrow.reshape(-1) == 0) & (wide.reshape(-1) != 0))
-    if len(lost):
-        row = lost[0] // max(narrow.size // max(len(narrow), 1), 1)
-        raise ValueError(f"{name!r}: row {row}: {wide.reshape(-1)[lost[0]]} is too small for float32, where it would "
-                         "become 0 (the smallest is 1.4e-45); scale such numbers, or use their logarithms")
+    check_same(name, as_array(values).reshape(-1), narrow.reshape(-1))
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
@@ -404,4 +379,6 @@ def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     cast = np.ascontiguousarray(array, dtype=dtype)
     if dtype.kind in "iu" and not np.array_equal(cast, array):
         raise ValueError(f"the rows have numbers that {name!r}, of {dtype}, cannot represent")
+    if dtype.kind == "f" and array.dtype.kind in "iuf":
+        check_same(name, array, cast)
     return cast

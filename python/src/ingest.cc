@@ -22,7 +22,9 @@ struct IngestArguments {
   /// of the sources, range of the targets). Ids are int64 [n] or a list of str; a range is None or
   /// (first, count).
   nb::typed<nb::list, nb::any> edges;
-  nb::object ids = nb::none();  ///< ids of the vertices, in the same form
+  nb::object ids = nb::none();    ///< ids of the vertices, in the same form
+  nb::object types = nb::none();  ///< type of each of `ids`, an index of type_names: uint16 [n]
+  std::vector<std::string> type_names;
   std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< name and count of each type
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
@@ -52,6 +54,7 @@ class IngestInput {
     if (!arguments.ids.is_none()) {
       options_.node_ids = IdsOf(arguments.ids);
       options_.nodes = Path("the ids");
+      options_.node_types = TypesOf(arguments);
     }
     for (const auto& [type, count] : arguments.vertex_types)
       options_.vertex_ranges.push_back({type, count});
@@ -113,6 +116,16 @@ class IngestInput {
     std::vector<std::string_view>& texts = texts_.emplace_back();
     for (const nb::handle id : nb::borrow<nb::list>(ids)) texts.push_back(TextOfId(id));
     return {.texts = texts};
+  }
+
+  std::span<const std::string_view> TypesOf(const IngestArguments& arguments) {
+    if (arguments.types.is_none()) return {};
+    using Codes = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const auto codes = nb::cast<Codes>(arguments.types, false);
+    std::vector<std::string_view>& types = texts_.emplace_back();
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      types.push_back(arguments.type_names.at(codes.data()[i]));
+    return types;
   }
 
   static ArrayFile HomesOf(nb::handle homes) {
@@ -190,6 +203,8 @@ void BindIngest(nb::module_& module) {
       .def_rw("path", &A::path)
       .def_rw("edges", &A::edges)
       .def_rw("ids", &A::ids, nb::arg().none())
+      .def_rw("types", &A::types, nb::arg().none())
+      .def_rw("type_names", &A::type_names)
       .def_rw("vertex_types", &A::vertex_types)
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes)

@@ -181,8 +181,13 @@ struct IngestOptions {
   std::optional<Path> nodes = {};
 
   /// Ids in memory, which replace the lines of `nodes`; `nodes` then appears only in messages, and
-  /// `node_columns` must be just "id". A repeated id is an error. Memory: as EdgeFile::spans.
+  /// `node_columns` must be just "id", or "id" and "type" with `node_types`. A repeated id is an
+  /// error. Memory: as EdgeFile::spans.
   std::optional<IdSpan> node_ids = {};
+
+  /// The name of the type of each vertex of `node_ids`; empty: no types. Memory: as
+  /// EdgeFile::spans.
+  std::span<const std::string_view> node_types = {};
   std::vector<ArrayFile> arrays = {};
   std::vector<EdgeArrayFile> edge_arrays = {};
 
