@@ -7,17 +7,19 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Union
+from dataclasses import dataclass, replace
+from typing import Any, Union
 
 import numpy as np
 
 from ._types import as_array, as_text
 
-#: What one row of a column holds, for messages.
+#: Kinds of NumPy's types that are stored as they are: bool, integers, floats.
 _PLAIN_KINDS = "biuf"
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True)
+class Column:
     """Values of one name. Texts are a list of str; times are int64 microseconds since 1970 UTC."""
 
     name: str
@@ -31,7 +33,7 @@ class Column(NamedTuple):
             values = [self.values[i] for i in chosen]
         else:
             values = self.values[chosen]
-        return self._replace(values=values, missing=None if self.missing is None else self.missing[chosen])
+        return replace(self, values=values, missing=None if self.missing is None else self.missing[chosen])
 
     @property
     def first_missing(self) -> int | None:
@@ -48,7 +50,7 @@ def column_of(name: str, values: Any) -> Column:
     Errors: TypeError, ValueError: values that no array can hold, naming column and row.
     """
     if isinstance(values, Column):
-        return values._replace(name=name)
+        return replace(values, name=name)
     if hasattr(values, "isna") and hasattr(values, "to_numpy"):
         return _of_pandas(name, values)
     if hasattr(values, "null_count") and hasattr(values, "type"):

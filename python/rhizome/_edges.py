@@ -135,7 +135,10 @@ def _ends(edges: Any, chosen: Choice) -> tuple[Any, Any, dict[str, Any], tuple[i
     array = edges if isinstance(edges, np.ma.MaskedArray) else as_array(edges)
     if array.ndim != 2 or 2 not in array.shape:
         raise ValueError(f"edges must have shape [2, n] or [n, 2], not {list(array.shape)}")
-    pairs = array if array.shape[0] == 2 else array.T  # [2, 2] is read as PyG's edge_index
+    if array.shape == (2, 2):
+        raise ValueError("edges of shape [2, 2] could be [2, n] or [n, 2]: give a pair, as (edges[0], edges[1]) or "
+                         "(edges[:, 0], edges[:, 1])")
+    pairs = array if array.shape[0] == 2 else array.T
     return pairs[0], pairs[1], {}, None
 
 

@@ -48,10 +48,12 @@ def _lost(wide: np.ndarray, made: np.ndarray) -> np.ndarray:
 
 
 def _changed(name: str, row: int, value: Any, target: np.dtype) -> str:
+    with np.errstate(over="ignore"):
+        made = np.asarray(value).astype(target)
     if target.kind in "iu":
         return f"{name!r}: row {row}: {value} is beyond {target}"
     if value.dtype.kind == "f" and abs(value) < np.finfo(target).tiny:
         return (f"{name!r}: row {row}: {value} is too small for {target}, where it would become 0 (the smallest is "
                 f"{np.finfo(target).smallest_subnormal:.2g}); scale such numbers, or use their logarithms")
-    return (f"{name!r}: row {row}: {value} would be stored as {target.type(value)}, its {target}: give whole numbers as "
+    return (f"{name!r}: row {row}: {value} would be stored as {made}, the nearest {target}: give whole numbers as "
             "int64, and scale numbers that are too large")

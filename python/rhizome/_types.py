@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Union
 
@@ -264,7 +265,7 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
         return as_integers(ids, what)
     wrong = next((one for one in ids if not isinstance(one, str)), None)
     if wrong is not None:
-        raise TypeError(f"{what} must be all int or all str: {wrong!r} is not a str")
+        raise TypeError(f"{what} must be all int or all str: {reprlib.repr(wrong)} is not a str")
     return [as_text(str(one), what) for one in ids]
 
 
@@ -376,7 +377,8 @@ def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.shape[1] != dim:
         raise ValueError(f"the rows have shape {array.shape}, but {name!r} needs (n, {dim})")
-    cast = np.ascontiguousarray(array, dtype=dtype)
+    with np.errstate(over="ignore"):
+        cast = np.ascontiguousarray(array, dtype=dtype)
     if dtype.kind in "iu" and not np.array_equal(cast, array):
         raise ValueError(f"the rows have numbers that {name!r}, of {dtype}, cannot represent")
     if dtype.kind == "f" and array.dtype.kind in "iuf":
