@@ -20,6 +20,9 @@ def imports(needs, stand_ins):
     """Imports all libraries of a list "a,b"; returns whether all are installed, and says which one is not."""
     names = list(filter(None, needs.split(",")))
     missing = [name for name in names if importlib.util.find_spec(name) is None]
+    # Where torch is, the examples of its users must run.
+    assert "torch_geometric" not in missing or importlib.util.find_spec("torch") is None, \
+        f"torch is installed and torch_geometric is not: an example that needs {needs} would not be run"
     if missing:
         print(f"skipped: an example that needs {needs}, for {', '.join(missing)} is not installed")
         return False
