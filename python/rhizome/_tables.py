@@ -25,7 +25,7 @@ def library(name: str, use: str, extra: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise ImportError(f"{use} needs {package}: pip install 'rhizome[{extra}]', or {package} itself",
+        raise ImportError(f"{use} needs {package}: pip install {package}",
                           name=package) from error
 
 

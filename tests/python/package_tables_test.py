@@ -174,7 +174,7 @@ def test_absent():
     with folder() as path:
         Example(RNG).ingest(path / "g.rz")
         told = subprocess.run([sys.executable, "-c", code, path / "g.rz"], capture_output=True, text=True, check=True)
-    assert "pip install 'rhizome[arrow]'" in told.stdout and "pip install 'rhizome[networkx]'" in told.stdout, told
+    assert "pip install pyarrow" in told.stdout and "pip install networkx" in told.stdout, told
 
 
 if __name__ == "__main__":

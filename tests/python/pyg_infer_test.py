@@ -174,7 +174,7 @@ def test_native():
                         try:
                             report = rzpyg.infer(model, graph, features="feat", out="emb", engine="native", live=True)
                         except rz.Unsupported as error:
-                            assert "rhizome-gnn" in str(error)
+                            assert "rhizome-store-gnn" in str(error)
                             rzpyg.infer([SAGEConv(12, 3)], graph, features="feat", out="emb")
                             assert "in torch" in said[-1] and graph["emb"].shape == (200, 3)
                             print("skipped:", error)
@@ -229,7 +229,7 @@ def test_native_weights():
             try:
                 rzpyg.infer(model, graph, **options)
             except rz.Unsupported as error:
-                assert "rhizome-gnn" in str(error)
+                assert "rhizome-store-gnn" in str(error)
                 print("skipped:", error)
                 return
             want = model(x, edges, weights).detach().numpy()

@@ -41,7 +41,7 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     ``model``: one of PyG's models (GraphSAGE, GIN, GAT, ...; without jumping knowledge), or the layers of any other
     model, in order: ``[lambda x, e: conv1(x, e).relu(), conv2]``. Each layer is computed for all vertices before the
     next one, so that no output is computed twice.
-    ``engine``: "native", the engine's models, in a process of ``rhizome-gnn``; "torch", block by block in this process;
+    ``engine``: "native", the engine's models, in a process of ``rhizome-store-gnn``; "torch", block by block in this process;
     "auto": native if that is installed, the model is GraphSAGE, GCN, GIN, GAT, or a list of their layers, its options
     are supported by the engine, and both compute the same output on a small graph. The choice is logged at level info.
     In torch, the output of a layer for a vertex must depend only on the edges into that vertex. GCN also depends on the
@@ -64,7 +64,7 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     ``rhizome``.
     Errors: NotFound, no such array; TypeError, a model whose layers are unknown, or that does not support weights;
     ValueError, a layer that depends on more than the edges into its vertices, or a model that the native engine cannot
-    compute although "native" was requested; Unsupported, no rhizome-gnn; Busy, a process (including
+    compute although "native" was requested; Unsupported, no rhizome-store-gnn; Busy, a process (including
     this one) has the store open for writing, before any work or at its end, each after ``wait`` seconds, or computes
     this array: after the work, ``resume=True`` continues where it was; OutOfSpace; any error of the layers.
     After any exception there is no new version.
