@@ -109,7 +109,7 @@ class _Growing:
         if self._values is None:
             self._type = column.type
             self._values = [] if column.type == "text" else \
-                _mapped((self._rows, *column.values.shape[1:]), column.values.dtype, self._folder)
+                _mapped((self._rows, *column.array.shape[1:]), column.array.dtype, self._folder)
         place = slice(self._done, self._done + count)
         if isinstance(column.values, list):
             self._values.extend(self._known.setdefault(text, text) for text in column.values)

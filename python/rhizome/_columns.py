@@ -27,6 +27,15 @@ class Column:
     missing: np.ndarray | None = None  #: bool, in the shape of the values; None: nothing is missing
     type: str = ""  #: "", "text" or "timestamp"
 
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def array(self) -> np.ndarray:
+        """The values of a column that has no texts."""
+        assert not isinstance(self.values, list)
+        return self.values
+
     def take(self, chosen: Any) -> Column:
         """Returns some of the rows."""
         if isinstance(self.values, list) and not isinstance(chosen, slice):
@@ -69,19 +78,19 @@ def joined(name: str, columns: Sequence[Column | None], counts: Sequence[int]) -
     Errors: TypeError, ValueError: columns of different kinds or widths.
     """
     there = [column for column in columns if column is not None]
-    kinds = {column.type or ("float" if column.values.dtype.kind == "f" else "integer") for column in there}
+    kinds = {column.type or ("float" if column.array.dtype.kind == "f" else "integer") for column in there}
     if len(kinds) > 1:
         raise TypeError(f"{name!r} is of type {' in one table, and of type '.join(sorted(kinds))} in another")
     absent = [column is None for column in columns]
     if kinds == {"text"}:
-        texts = [text for column, count in zip(columns, counts) for text in (column.values if column else [""] * count)]
+        texts = [text for column, count in zip(columns, counts) for text in ([""] * count if column is None else column.values)]
         return Column(name, texts, _missing_of(columns, counts, None), "text")
-    shapes = {column.values.shape[1:] for column in there}
+    shapes = {column.array.shape[1:] for column in there}
     if len(shapes) > 1:
         raise ValueError(f"{name!r} has rows of several widths in several tables: give them different names")
-    shape, dtype = shapes.pop(), np.result_type(*(column.values.dtype for column in there))
+    shape, dtype = shapes.pop(), np.result_type(*(column.array.dtype for column in there))
     parts = [np.zeros((count, *shape), dtype) if column is None else column.values for column, count in zip(columns, counts)]
-    if any(dtype.kind != column.values.dtype.kind and dtype.kind == "f" for column in there):  # uint64 and int64
+    if any(dtype.kind != column.array.dtype.kind and dtype.kind == "f" for column in there):  # uint64 and int64
         raise TypeError(f"{name!r} has integers that no type holds together")
     missing = _missing_of(columns, counts, shape) if any(absent) or any(column.missing is not None for column in there) else None
     return Column(name, np.concatenate(parts), missing, there[0].type)
@@ -124,7 +133,9 @@ def _of_arrow(name: str, values: Any) -> Column:
     kind = values.type
     is_a = arrow.types
     if is_a.is_dictionary(kind):
-        return _of_arrow(name, values.cast(kind.value_type))
+        parts = [_of_dictionary(name, part) for part in getattr(values, "chunks", [values]) if len(part)]
+        return joined(name, parts, [len(part.values) for part in parts]) if parts else \
+            _of_arrow(name, arrow.array([], kind.value_type))
     if is_a.is_null(kind):
         return Column(name, np.full(len(values), np.nan, np.float32), np.ones(len(values), bool))
     missing = _to_numpy(values.is_null()) if values.null_count else None
@@ -145,6 +156,19 @@ def _of_arrow(name: str, values: Any) -> Column:
     if is_a.is_floating(kind):
         return _of_numpy(name, _to_numpy(values), missing)
     raise TypeError(f"{name!r} is of Arrow's type {kind}: give numbers, bools, texts, times or lists of numbers")
+
+
+def _of_dictionary(name: str, values: Any) -> Column:
+    """Reads a pyarrow.DictionaryArray."""
+    missing = _to_numpy(values.is_null()) if values.null_count else None
+    known = _of_arrow(name, values.dictionary)
+    if not len(known.values):  # nothing but nulls
+        return Column(name, [""] * len(values) if known.type == "text" else np.zeros(len(values), known.array.dtype), missing,
+                      known.type)
+    column = known.take(_to_numpy(values.indices.fill_null(0)))
+    if missing is not None:
+        column = replace(column, missing=missing if column.missing is None else missing | column.missing)
+    return column
 
 
 def _to_numpy(values: Any) -> np.ndarray:

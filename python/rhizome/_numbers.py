@@ -39,12 +39,15 @@ def check_same(name: str, values: np.ndarray, narrow: np.ndarray) -> None:
 
 
 def _lost(wide: np.ndarray, made: np.ndarray) -> np.ndarray:
+    lost: np.ndarray
     if wide.dtype.kind == "f":
-        return (wide != made) & np.isfinite(wide) & (~np.isfinite(made) | (made == 0) | (wide == np.trunc(wide)))
-    if made.dtype.kind == "f":  # compared as integers: NumPy would compare them as floats
+        lost = (wide != made) & np.isfinite(wide) & (~np.isfinite(made) | (made == 0) | (wide == np.trunc(wide)))
+    elif made.dtype.kind == "f":  # compared as integers: NumPy would compare them as floats
         whole = made.astype(np.float64)
-        return (np.abs(whole) >= 2.0**63) | (np.where(np.abs(whole) < 2.0**63, whole, 0).astype(np.int64) != wide)
-    return wide != made
+        lost = (np.abs(whole) >= 2.0**63) | (np.where(np.abs(whole) < 2.0**63, whole, 0).astype(np.int64) != wide)
+    else:
+        lost = wide != made
+    return lost
 
 
 def _changed(name: str, row: int, value: Any, target: np.dtype) -> str:

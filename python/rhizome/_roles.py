@@ -32,7 +32,7 @@ Choice = Union[Sequence[str], Mapping[str, str], None]
 def is_table(values: Any) -> bool:
     """Returns whether ``values`` is a table of pandas, pyarrow, or any library that exports Arrow's C stream."""
     return _is_frame(values) or hasattr(values, "column_names") or \
-        (hasattr(values, "__arrow_c_stream__") and not hasattr(values, "null_count"))
+        (hasattr(values, "__arrow_c_stream__") and (hasattr(values, "columns") or not hasattr(values, "null_count")))
 
 
 def _is_frame(values: Any) -> bool:

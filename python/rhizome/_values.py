@@ -37,14 +37,14 @@ def stored(name: str, columns: Sequence[Column | None], dtypes: Sequence[str] = 
     texts = next((column for column in there if column.type == "text"), None)
     if texts is not None:
         raise TypeError(f"{name!r} has texts such as {texts.values[0] if len(texts.values) else ''!r}: give numbers")
-    if any(column.values.ndim not in (1, 2) for column in there):
+    if any(column.array.ndim not in (1, 2) for column in there):
         raise ValueError(f"{name!r} has more than two dimensions: an array has one or two")
-    widths = {_matrix(column.values).shape[1] for column in there if column.values.size}
+    widths = {_matrix(column.array).shape[1] for column in there if column.array.size}
     if len(widths) > 1:
         raise ValueError(f"{name!r} has rows of several widths: {', '.join(map(str, sorted(widths)))}")
     if len({column.type for column in there}) > 1:
         raise TypeError(f"{name!r} has times in one place, and other numbers in another")
-    common = np.result_type(*(column.values.dtype for column in there))
+    common = np.result_type(*(column.array.dtype for column in there))
     target = _target(name, common, dtypes)
     parts = [None if column is None else _converted(name, column, target, missing) for column in columns]
     return Values(parts, target.name)
@@ -70,16 +70,14 @@ def _target(name: str, dtype: np.dtype, dtypes: Sequence[str]) -> np.dtype:
 
 
 def _converted(name: str, column: Column, target: np.dtype, missing: int | None) -> np.ndarray:
-    values = _matrix(column.values)
+    values = _matrix(column.array)
     if column.missing is None or not column.missing.any():
         return exactly(name, values, target)
     if target.kind != "f" and missing is None:
         raise ValueError(f"{name!r}: row {column.first_missing} is missing, and {target} has no value for that: fill such "
                          "rows, or drop them")
-    if target.kind == "f":
-        result = np.where(_matrix(column.missing), np.nan, exactly(name, _filled(values, column.missing), target))
-    else:
-        result = np.where(_matrix(column.missing), missing, exactly(name, _filled(values, column.missing), target))
+    nothing = np.nan if target.kind == "f" or missing is None else missing
+    result = np.where(_matrix(column.missing), nothing, exactly(name, _filled(values, column.missing), target))
     return np.ascontiguousarray(result, target)
 
 

@@ -95,11 +95,11 @@ def _ids_of(values: Any) -> Any:
 
 
 def _all_ids(tables: Mapping[str, Vertices]) -> Any:
-    parts = [table.ids for table in tables.values()]
+    parts: list[Any] = [table.ids for table in tables.values()]
     if len({isinstance(part, list) for part in parts}) > 1:
         raise TypeError("ids must be all int or all str: " + ", ".join(
             f"{name!r} has {'str' if isinstance(table.ids, list) else 'int'}" for name, table in tables.items()))
-    ids = [one for part in parts for one in part] if isinstance(parts[0], list) else np.concatenate(parts)
+    ids: Any = [one for part in parts for one in part] if isinstance(parts[0], list) else np.concatenate(parts)
     _check_distinct(ids, " in several vertex types: a store has one id for each vertex, so that prefix them, such as "
                          "'paper:7', or drop the column, and ids are row numbers in each type")
     return ids
@@ -127,10 +127,10 @@ def _split_of(column: Column) -> Column:
             raise ValueError(f"split: row {wrong} is {column.values[wrong]!r}: it is train, valid, test or empty")
         return Column("split", np.array([_SETS[word] for word in words], np.uint8))
     values = column.values if column.missing is None else np.where(column.missing, 255, column.values)
-    wrong = np.flatnonzero(~np.isin(values, (0, 1, 2, 255)) & (values == values))
-    if len(wrong) or column.values.dtype.kind == "b":
-        raise ValueError(f"split: row {wrong[0] if len(wrong) else 0} is {column.values[wrong[0] if len(wrong) else 0]}: give "
-                         "train, valid, test or nothing, or 0, 1, 2, or 255 for none")
+    bad = np.flatnonzero(~np.isin(values, (0, 1, 2, 255)) & (values == values))
+    if len(bad) or column.array.dtype.kind == "b":
+        row = int(bad[0]) if len(bad) else 0
+        raise ValueError(f"split: row {row} is {column.values[row]}: give train, valid, test or nothing, or 0, 1, 2, or 255 for none")
     return Column("split", np.where(values == values, values, 255).astype(np.uint8))
 
 

@@ -303,7 +303,7 @@ def test_tables_by_type():
             rz.ingest(path / "wrong.rz", {("author", "writes", "paper"): ([2], [1])}, nodes=same)
         with raises(ValueError, "'author' have no column 'id'"):
             rz.ingest(path / "wrong.rz", edges, nodes={"paper": papers, "author": Mapped(age=np.array([1, 2]))})
-        with raises(ValueError, "no vertex type 'editor'"):
+        with raises(ValueError, "no vertices of type 'editor'"):
             rz.ingest(path / "wrong.rz", {("editor", "edits", "paper"): writes}, nodes={"paper": papers, "author": authors})
         rows = {"paper": Mapped(year=np.array([1, 2, 3])), "author": Mapped(year=np.array([4, 5]))}
         rz.ingest(path / "rows.rz", {("author", "writes", "paper"): ([0, 1], [2, 0])}, nodes=rows)

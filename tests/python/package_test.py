@@ -172,7 +172,7 @@ def test_bad_input():
                           (path / "none.tsv", FileNotFoundError)):
             with raises(kind):
                 rz.ingest(store, bad)
-        edges = np.array([[0, 1], [1, 2]])
+        edges = [[0, 1], [1, 2]]
         for bad, kind in ((np.zeros((3, 2, 2)), ValueError), (["a", "b"], TypeError), (np.zeros(3, "c16"), TypeError)):
             with raises(kind, "x"):
                 rz.ingest(store, edges, arrays={"x": bad})
