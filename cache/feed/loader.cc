@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "cache/feed/epoch_plan.h"
@@ -131,6 +132,34 @@ EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
                     .rank = options.rank,
                     .ranks = options.ranks});
 }
+
+/// Delivers the seeds of a plan, divided into superbatches. The first superbatches have 1, 2, 4,
+/// ... minibatches, up to `most` (0: no such ramp), so that the first minibatch is ready soon, and
+/// few are sampled in vain if the caller stops early. If `each_epoch`, every epoch begins so, and
+/// no superbatch continues into the next epoch, which the caller may not ask for.
+class RampedSeeds {
+ public:
+  RampedSeeds(EpochPlan plan, std::uint32_t most, bool each_epoch)
+      : plan_(std::move(plan)), most_(most), each_epoch_(each_epoch) {}
+
+  std::optional<SeedBatch> operator()() {
+    std::optional<SeedBatch> seeds = plan_.Next();
+    if (!seeds) return seeds;
+    const std::uint32_t epoch = EpochPlan::Decode(seeds->tag).epoch;
+    if (each_epoch_ && epoch != std::exchange(epoch_, epoch)) taken_ = 0;
+    // Before superbatch i of the ramp, 2^i - 1 minibatches were taken.
+    seeds->begins_superbatch = taken_ == 0 || (taken_ < most_ && std::has_single_bit(taken_ + 1));
+    ++taken_;
+    return seeds;
+  }
+
+ private:
+  EpochPlan plan_;
+  const std::uint64_t most_;
+  const bool each_epoch_;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t taken_ = 0;  // since the ramp began
+};
 
 using RowTimes = std::shared_ptr<const std::vector<std::int64_t>>;
 
@@ -295,7 +324,9 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
                               .in_turn = InTurn(options.feed)},
                     .memory_bytes = options.memory_bytes,
                     .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_); },
-                    .compute_bytes = {}};
+                    .compute_bytes = {},
+                    .minibatches = options.epochs == 0 ? minibatches_of_epoch_ : 0,
+                    .starts_soon = true};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, plan, control_));
   Describe(feed);
   RHIZOME_ASSIGN_OR_RETURN(scratch_, ClaimScratch(graph_->store(), options.job));
@@ -308,10 +339,14 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
   plan.Skip(options.first);
   position_ = options.first;
   report_.epoch = position_ / minibatches_of_epoch_;
+  // A length that the caller chose is used from the first minibatch on. With kChangeset, each
+  // superbatch empties the cache, so short ones are expensive.
+  const bool ramps = options.feed.superbatch == 0 && feed.pipeline.overlap != Overlap::kChangeset;
+  const std::uint32_t ramp = ramps ? feed.pipeline.superbatch : 0;
   RHIZOME_ASSIGN_OR_RETURN(
-      pipeline_, FeedPipeline::Open(
-                     *graph_, feed.pipeline,
-                     [plan = std::move(plan)]() mutable { return plan.Next(); }, control_));
+      pipeline_,
+      FeedPipeline::Open(*graph_, feed.pipeline,
+                         RampedSeeds(std::move(plan), ramp, options.epochs == 0), control_));
   return Status::Ok();
 }
 

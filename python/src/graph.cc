@@ -212,7 +212,14 @@ nb::object NeighborsOfMany(const PyGraph& graph, nb::handle ids, Direction direc
   const auto fixed = graph.Snapshot();
   const Ids vertices(ids, fixed->vertex_count());
   NeighborLists lists;
-  Check(Unlocked([&] { return LookUpNeighbors(*fixed, vertices.span(), direction, lists); }));
+  if (vertices.size() < kManyItems) {
+    Check(Unlocked([&] { return LookUpNeighbors(*fixed, vertices.span(), direction, lists); }));
+  } else {
+    static_cast<void>(RunJob(nb::none(), About::kContents, [&](const JobControl& control) {
+      return Completed(
+          LookUpNeighbors(*fixed, vertices.span(), direction, lists, {.control = &control}));
+    }));
+  }
   const PyGraph::Columns& has = graph.ColumnsOf(*fixed);
   return Named(type,
                nb::make_tuple(ToNumpy(std::move(lists.offsets)), ToNumpy(std::move(lists.vertices)),
@@ -330,6 +337,8 @@ void BindGraph(nb::module_& module) {
                    [](const PyGraph& graph) {
                      return graph.is_snapshot() || graph.handle()->Use()->store().fixed();
                    })
+      .def_prop_ro("symmetric",
+                   [](const PyGraph& graph) { return graph.Snapshot()->info().symmetric; })
       .def_prop_ro("point", &PointAsTuple)
       .def("refresh",
            [](const PyGraph& graph) {
