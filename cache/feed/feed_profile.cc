@@ -34,6 +34,7 @@ constexpr std::uint64_t kRowBytes = 48;
 constexpr std::uint64_t kProfiledMinibatches = 32;
 constexpr std::uint64_t kProfiledShare = 4;
 constexpr double kProfileSeconds = 1;
+constexpr double kShortProfileSeconds = 0.1;  // if FeedJob::starts_soon
 
 /// Memory of a profile without a memory limit. With a limit, half of the remaining memory is used.
 constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
@@ -222,7 +223,8 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});
-  while (trace_.steps() < most && watch.seconds() < kProfileSeconds) {
+  const double seconds = job.starts_soon ? kShortProfileSeconds : kProfileSeconds;
+  while (trace_.steps() < most && watch.seconds() < seconds) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const std::optional<SeedBatch> seeds = plan.Next();
     if (!seeds) break;

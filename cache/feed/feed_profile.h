@@ -45,8 +45,8 @@ struct FeedJob {
   /// Number of minibatches that superbatches are chosen for; 0: all of the plan.
   std::uint64_t minibatches = 0;
 
-  /// Whether the first minibatch is wanted soon: no superbatch lengths are tried, for which further
-  /// minibatches are sampled, if all rows fit in the cache.
+  /// Whether the first minibatch is wanted soon: fewer minibatches are sampled to try superbatch
+  /// lengths, and none if all rows fit in the cache.
   bool starts_soon = false;
 
   /// Bytes of other schedules that are made from superbatches (FeedPipelineOptions::on_superbatch),

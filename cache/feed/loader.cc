@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "cache/feed/epoch_plan.h"
 #include "cache/feed/feed_pipeline.h"
 #include "cache/feed/feed_profile.h"
 #include "cache/feed/labels.h"
+#include "cache/feed/ramped_seeds.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_scratch.h"
 #include "index/delta/graph_parts.h"
@@ -132,34 +132,6 @@ EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
                     .rank = options.rank,
                     .ranks = options.ranks});
 }
-
-/// Delivers the seeds of a plan, divided into superbatches. The first superbatches have 1, 2, 4,
-/// ... minibatches, up to `most` (0: no such ramp), so that the first minibatch is ready soon, and
-/// few are sampled in vain if the caller stops early. If `each_epoch`, every epoch begins so, and
-/// no superbatch continues into the next epoch, which the caller may not ask for.
-class RampedSeeds {
- public:
-  RampedSeeds(EpochPlan plan, std::uint32_t most, bool each_epoch)
-      : plan_(std::move(plan)), most_(most), each_epoch_(each_epoch) {}
-
-  std::optional<SeedBatch> operator()() {
-    std::optional<SeedBatch> seeds = plan_.Next();
-    if (!seeds) return seeds;
-    const std::uint32_t epoch = EpochPlan::Decode(seeds->tag).epoch;
-    if (each_epoch_ && epoch != std::exchange(epoch_, epoch)) taken_ = 0;
-    // Before superbatch i of the ramp, 2^i - 1 minibatches were taken.
-    seeds->begins_superbatch = taken_ == 0 || (taken_ < most_ && std::has_single_bit(taken_ + 1));
-    ++taken_;
-    return seeds;
-  }
-
- private:
-  EpochPlan plan_;
-  const std::uint64_t most_;
-  const bool each_epoch_;
-  std::uint32_t epoch_ = 0;
-  std::uint64_t taken_ = 0;  // since the ramp began
-};
 
 using RowTimes = std::shared_ptr<const std::vector<std::int64_t>>;
 

@@ -228,7 +228,7 @@ void BindArray(nb::module_& module) {
       .def(
           "read",
           [](const PyArray& array, nb::handle ids, nb::handle out) { return array.Read(ids, out); },
-          nb::arg("ids"), nb::arg("out") = nb::none(),
+          nb::arg("ids").none(), nb::arg("out") = nb::none(),
           nb::sig("def read(self, ids: object, out: numpy.ndarray | None = None) -> numpy.ndarray"),
           "Reads the rows of vertices, each verified against its checksum.\n\n"
           "``ids``: vertex ids, an integer array [n] (or a bool mask of all vertices); or one "
@@ -248,14 +248,15 @@ void BindArray(nb::module_& module) {
               return nb::module_::import_("rhizome._array").attr("select")(self, key);
             });
           },
-          nb::sig("def __getitem__(self, key: object) -> typing.Any"),
+          nb::arg("key").none(), nb::sig("def __getitem__(self, key: object) -> typing.Any"),
           "Selects rows and columns as NumPy does.")
       .def(
           "batches",
           [](const PyArray& array, nb::handle rows) {
             return std::make_unique<PyArrayScan>(array, CountOf(rows, "rows", 1));
           },
-          nb::arg("rows") = 65536, nb::sig("def batches(self, rows: int = 65536) -> ArrayScan"),
+          nb::arg("rows").none() = 65536,
+          nb::sig("def batches(self, rows: int = 65536) -> ArrayScan"),
           "Iterates over all rows in the order of the disk, at one commit.\n\n"
           "``rows``: at most so many in a block.\n"
           "Yields: (vertex ids int64 [n], their rows [n, dim]), without vertices that are "

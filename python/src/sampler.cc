@@ -265,7 +265,8 @@ void BindSampler(nb::module_& module) {
   nb::class_<PySampler>(module, "Sampler")
       .def(nb::init<const PyGraph&, const SamplerArguments&>(), nb::arg("graph"),
            nb::arg("arguments"))
-      .def("sample", &PySampler::Draw, nb::arg("seeds"), nb::arg("batch"), nb::arg("times").none(),
+      .def("sample", &PySampler::Draw, nb::arg("seeds").none(), nb::arg("batch"),
+           nb::arg("times").none(),
            nb::sig("def sample(self, seeds: object, batch: int, times: numpy.ndarray | None) -> "
                    "tuple[typing.Any, ...]"));
 }

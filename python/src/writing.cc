@@ -167,23 +167,24 @@ class PyBatch {
 void BindWriting(nb::module_& module) {
   nb::class_<PyBatch>(module, "Batch")
       .def(nb::init<const PyGraph&>(), nb::arg("graph"))
-      .def("put_vertex", &PyBatch::PutVertex, nb::arg("id"), nb::arg("type"))
-      .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id"))
-      .def("put_edge", &PyBatch::PutEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"),
+      .def("put_vertex", &PyBatch::PutVertex, nb::arg("id").none(), nb::arg("type"))
+      .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id").none())
+      .def("put_edge", &PyBatch::PutEdge, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("type"), nb::arg("weight"), nb::arg("attributes"),
            nb::sig("def put_edge(self, src: object, dst: object, type: str, weight: float, "
                    "attributes: collections.abc.Sequence[object]) -> None"))
-      .def("upsert_edge", &PyBatch::UpsertEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"),
+      .def("upsert_edge", &PyBatch::UpsertEdge, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("type"), nb::arg("weight"), nb::arg("attributes"),
            nb::sig("def upsert_edge(self, src: object, dst: object, type: str, weight: float, "
                    "attributes: collections.abc.Sequence[object]) -> None"))
-      .def("put_edges", &PyBatch::PutEdges, nb::arg("src"), nb::arg("dst"), nb::arg("types"),
-           nb::arg("codes").none(), nb::arg("weights"), nb::arg("attributes"),
+      .def("put_edges", &PyBatch::PutEdges, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("types"), nb::arg("codes").none(), nb::arg("weights"), nb::arg("attributes"),
            nb::sig("def put_edges(self, src: object, dst: object, types: list[str], codes: "
                    "numpy.ndarray | None, weights: numpy.ndarray, "
                    "attributes: list[numpy.ndarray]) -> None"))
-      .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"))
-      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids"), nb::arg("rows"),
+      .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("type"))
+      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids").none(), nb::arg("rows"),
            nb::sig("def put_rows(self, array: str, ids: object, rows: numpy.ndarray) -> None"))
       .def("__len__", &PyBatch::size)
       .def("end", &PyBatch::End)
