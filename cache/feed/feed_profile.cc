@@ -149,7 +149,7 @@ bool MayTry(const FeedJob& job) {
 }
 
 /// Returns whether the rows of the whole array fit in the cache, beside the schedules' share of the
-/// memory (PlanMemory). Each row is then read once, whatever the length of superbatches.
+/// memory (PlanMemory). Each row is then read once with superbatches of any length.
 bool AllRowsFit(const FeedJob& job, const MemoryNeeds& needs) {
   if (job.fixed.cache_bytes) return *job.fixed.cache_bytes >= needs.cacheable_bytes;
   if (job.memory_bytes == 0) return kDefaultCacheBytes >= needs.cacheable_bytes;

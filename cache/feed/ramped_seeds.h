@@ -15,7 +15,7 @@ inline namespace internal {
 /// first superbatches have 1, 2, 4, ... minibatches, up to `most` (0: no such ramp), so that the
 /// first minibatch is ready soon, and few are sampled in vain if the caller stops early. If
 /// `each_epoch`, every epoch begins so, and no superbatch continues into the next epoch, which the
-/// caller may not ask for. Seeds and their order are those of the plan. Threads: one at a time.
+/// caller may not ask for. The seeds and their order do not change. Threads: one at a time.
 class RampedSeeds {
  public:
   RampedSeeds(EpochPlan plan, std::uint32_t most, bool each_epoch)
