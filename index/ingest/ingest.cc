@@ -132,6 +132,7 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   const ImpliedVertices implied = CountImplied(options, arrays);
   RHIZOME_ASSIGN_OR_RETURN(IdTable::Vertices vertices,
                            std::move(parsed.ids).Resolve(implied.count, implied.why));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexBound(options, vertices.count));
   if (vertices.count == 0)
     return Fail(Status::InvalidArgument("the input has no vertices; nothing was written"));
   const bool nodes = options.nodes.has_value();

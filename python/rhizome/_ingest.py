@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
 from . import _core
+from ._graph import open as open_graph
 from ._ingest_input import IngestInput
+from ._replace import is_store, replaced
 from ._types import (
     IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_path, as_text, as_threads, is_path,
 )
@@ -22,7 +24,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
-           progress: Progress | None = None) -> IngestReport:
+           overwrite: bool = False, exist_ok: bool = False, progress: Progress | None = None) -> IngestReport:
     """Creates a new store at ``path``.
 
     ``edges``, in memory: integers [2, n] or [n, 2] ([2, 2] could be both: give a pair); a pair (sources, targets), each
@@ -46,11 +48,10 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     the edge weights. In both, fractions are rounded to float32; a number that would change otherwise (a whole number
     beyond 2^24 in floats, 1e300) is refused with its row.
     ``split``: three arrays of vertex ids, or bool masks (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
-    ``vertices``: minimum number of vertices. ``vertex_types``: number of vertices of each type; ``edges`` is then a
-    dict by (type of the sources, name, type of the targets), with ids that count from 0 in each type. A sparse matrix
-    gives the numbers of both types by its shape. If several of
-    them share a name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these
-    examples instead.
+    ``vertices``: number of vertices, if ids are 0, 1, 2, ...; larger ids are an error. ``vertex_types``: number of
+    vertices of each type; ``edges`` is then a dict by (type of the sources, name, type of the targets), with ids that
+    count from 0 in each type. A sparse matrix gives the numbers of both types by its shape. If several of them share a
+    name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these examples instead.
     ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, name or key, the external id;
     type; label, class or y; split (train, valid, test, or nothing); all others become arrays. Or a dict of such tables by
     vertex type, with ``edges`` by (type, name, type): with ids that are distinct over all types, or without ids, which
@@ -62,12 +63,20 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     homes; rows and training vertices balanced within 1.05), "owner", or explicit homes: integers [n], or a path (.npy,
     Zarr v3, or a text file with one per line). ``memory``: maximum memory of the process beyond its size now, in
     bytes or as a text such as "4G"; 0: no limit. ``scratch``: a folder for temporary files; None: next to the store.
+    ``overwrite``: if there is a store at ``path``, it is replaced when the new one is complete; graphs of the old one
+    that are still open can read only what is in memory. ``exist_ok``: if there is one, it remains as it is, whatever it
+    contains, and the report has its counts.
     ``progress``: called with (phase, done, total).
     Ctrl-C raises KeyboardInterrupt. After any exception there is no store, unless the signal arrived when the store had
     just been published: in that case it is complete.
-    Errors: AlreadyExists; InvalidArgument, naming file, line and reason; StoreNotFound, a file does not exist;
+    Errors: AlreadyExists, also with ``overwrite`` if ``path`` is no store; Busy, a process writes to the store to be
+    replaced; InvalidArgument, naming file, line and reason; StoreNotFound, a file does not exist;
     TypeError, ValueError: arrays of other types or shapes; OutOfMemory; OutOfSpace.
     """
+    if overwrite and exist_ok:
+        raise ValueError("overwrite=True replaces a store, and exist_ok=True keeps it: give one of them")
+    if exist_ok and is_store(as_path(path)):
+        return _report_of(as_path(path))
     arguments = _core.IngestArguments()
     arguments.path = as_path(path)
     given = IngestInput(edges, arrays=arrays, edge_arrays=edge_arrays, ids=ids, split=split, vertices=vertices,
@@ -91,7 +100,15 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.memory_bytes = as_bytes(memory)
     arguments.threads = as_threads(threads)
     arguments.seed = as_count(seed, "seed")
-    return IngestReport(**_core.ingest(arguments, progress))
+    with replaced(arguments.path, overwrite=bool(overwrite)) as place:
+        arguments.path = place
+        return IngestReport(**_core.ingest(arguments, progress))
+
+
+def _report_of(path: str) -> IngestReport:
+    """Returns the report of a store that exists."""
+    with open_graph(path, topology="disk") as graph:
+        return IngestReport(graph.num_vertices, graph.num_edges, graph._core.partitions, 0.0, 0)
 
 
 def _scratch(path: PathLike, scratch: PathLike | None) -> str:

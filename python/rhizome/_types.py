@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Union
 import numpy as np
 
 from ._numbers import check_same
+from ._repr import as_html, boxed
 
 #: The path of a file or a folder.
 PathLike = Union[str, "os.PathLike[str]"]
@@ -63,6 +64,9 @@ class Neighbors(NamedTuple):
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is only one
     weights: np.ndarray | None  #: float32 [n]; None: the graph has no weights
 
+    __repr__ = boxed
+    _repr_html_ = as_html
+
 
 class NeighborLists(NamedTuple):
     """The neighbours of n vertices: entries [offsets[i], offsets[i + 1]) belong to vertex i."""
@@ -71,6 +75,9 @@ class NeighborLists(NamedTuple):
     ids: np.ndarray  #: vertex ids, int64 [edges]
     types: np.ndarray | None  #: as in Neighbors, [edges]
     weights: np.ndarray | None  #: as in Neighbors, [edges]
+
+    __repr__ = boxed
+    _repr_html_ = as_html
 
 
 class Subgraph(NamedTuple):
@@ -88,6 +95,9 @@ class Subgraph(NamedTuple):
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
 
+    __repr__ = boxed
+    _repr_html_ = as_html
+
 
 class VertexBlock(NamedTuple):
     """A block of vertices, in ascending order of external ids."""
@@ -95,6 +105,9 @@ class VertexBlock(NamedTuple):
     vertices: np.ndarray  #: vertex ids, int64 [n]
     ids: list[UserId]  #: external ids, [n]
     types: np.ndarray  #: indices of ``graph.vertex_types``, uint16 [n]
+
+    __repr__ = boxed
+    _repr_html_ = as_html
 
 
 class EdgeBlock(NamedTuple):
@@ -105,6 +118,9 @@ class EdgeBlock(NamedTuple):
     types: np.ndarray | None  #: as in Neighbors, [n]
     weights: np.ndarray | None  #: as in Neighbors, [n]
 
+    __repr__ = boxed
+    _repr_html_ = as_html
+
 
 class Similar(NamedTuple):
     """A vertex that is similar to another."""
@@ -112,6 +128,13 @@ class Similar(NamedTuple):
     id: UserId
     label: int | float | str | None  #: its row of ``label``, or the name of its class; None: there are no labels
     score: float  #: cosine similarity of the two rows
+
+
+class Frames(NamedTuple):
+    """The vertices and the edges of a graph as pandas.DataFrames."""
+
+    vertices: Any
+    edges: Any
 
 
 class LogLine(NamedTuple):
@@ -235,6 +258,13 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     if not least <= value.__index__() < 2**63:
         raise ValueError(f"{name} is {value}, but must be at least {least}, and below 2**63")
     return int(value.__index__())
+
+
+def as_number(value: Any, name: str) -> float:
+    """Returns an int or a float of any library as a float. Errors: TypeError, another type, which is named."""
+    if isinstance(value, (str, bytes)) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    return float(value)
 
 
 def as_threads(threads: int | None) -> int:

@@ -200,7 +200,7 @@ struct IngestOptions {
   bool header = false;                             ///< skip the first line of every text file
   IdType id_type = IdType::kAuto;
   bool undirected = false;
-  std::optional<std::uint64_t> vertices = {};  ///< minimum number of vertices, for dense ids
+  std::optional<std::uint64_t> vertices = {};  ///< number of vertices, for dense ids
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
 
