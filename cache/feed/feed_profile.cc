@@ -205,7 +205,7 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   profile.needs_.minibatches = minibatches;
   profile.needs_.held_bytes = job.held_bytes ? job.held_bytes() : 0;
   AddStep(minibatch, profile.trace_);
-  profile.kept_bytes_ = decoder.row_bytes();
+  profile.kept_bytes_ = std::max(decoder.row_bytes(), decoder.stored_row_bytes());
   profile.frame_bytes_ =
       profile.kept_bytes_ + (job.fixed.cache_bytes ? 0 : HistoryBytes(job.pipeline));
   profile.prior_ = job.pipeline.prior;

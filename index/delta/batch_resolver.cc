@@ -151,12 +151,12 @@ Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
       const EdgeValue& value = values[attribute.first_value + i];
       const auto kept = value.BitsAs(attribute.dtype);
       if (!kept)
-        return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given", attribute.name,
-                            DataTypeName(attribute.dtype), value.type_name()));
-      const bool is_float = attribute.dtype != DataType::kInt64;
-      if (is_float && VanishesInFloat32(std::bit_cast<double>(*kept)))
-        return Fail(Invalid("a value of the edge attribute '{}', {}, {}", attribute.name,
-                            std::bit_cast<double>(*kept), kVanishes));
+        return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given that it cannot hold",
+                            attribute.name, DataTypeName(attribute.dtype), value.type_name()));
+      if (attribute.dtype == DataType::kFloat32)
+        if (const auto reason = LostInFloat32(std::bit_cast<double>(*kept)))
+          return Fail(Invalid("a value of the edge attribute '{}', {}, {}", attribute.name,
+                              std::bit_cast<double>(*kept), *reason));
       bits.push_back(*kept);
     }
   }

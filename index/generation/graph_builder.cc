@@ -434,15 +434,17 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     const EdgeAttribute& attribute = attributes[a];
     const std::uint64_t array_id = last_array_id_ + a * partitions_ + partition + 1;
-    const ArrayInput about{
-        .name = EdgeArrayName(attribute.name(), partition),
-        .dim = attribute.dim(),
-        .dtype = attribute.dtype(),
-        .layout = input_.attribute_layout,
-        .codec = input_.attribute_codec,
-        .chunk_rows = input_.attribute_chunk_rows,
-        .attributes = {{std::string(kDimensionAttribute), EdgeDimension(partition)}},
-        .read_rows = {}};
+    auto facts = attribute.attributes;
+    facts.emplace_back(kDimensionAttribute, EdgeDimension(partition));
+    std::sort(facts.begin(), facts.end());
+    const ArrayInput about{.name = EdgeArrayName(attribute.name(), partition),
+                           .dim = attribute.dim(),
+                           .dtype = attribute.dtype(),
+                           .layout = input_.attribute_layout,
+                           .codec = input_.attribute_codec,
+                           .chunk_rows = input_.attribute_chunk_rows,
+                           .attributes = std::move(facts),
+                           .read_rows = {}};
     RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry,
                              DescribeArray(about, edge_order.size(), array_id));
     RHIZOME_ASSIGN_OR_RETURN(auto writer,

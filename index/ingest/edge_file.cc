@@ -15,7 +15,9 @@
 #include "index/input/convert.h"
 #include "index/input/npy.h"
 #include "index/input/number.h"
+#include "index/input/value_column.h"
 #include "rhizome/graph_types.h"
+#include "storage/array/array_facts.h"
 #include "storage/io/files.h"
 
 namespace rhizome {
@@ -24,6 +26,7 @@ namespace {
 
 constexpr std::string_view kReadEdgesPhase = "read edges";
 constexpr std::string_view kWeight = "weight";
+constexpr std::string_view kTime = "time";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
 constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
 
@@ -54,13 +57,6 @@ Columns FindColumns(const std::vector<std::string>& names) {
   return columns;
 }
 
-/// A value of an attribute, staged until the rest of its line is known to be valid.
-struct Staged {
-  NumberColumn column;  // type of the column, including the lines before
-  std::optional<std::int64_t> integer;
-  float number = 0;
-};
-
 /// Rows from an EdgeArrayFile, and the index of their attribute; without an index they are the
 /// weights.
 struct EdgeArray {
@@ -68,13 +64,20 @@ struct EdgeArray {
   std::optional<std::size_t> attribute;
 };
 
+/// Returns the type that the user gives a column; CheckEdgeColumns has checked it.
+std::optional<ColumnType> TypeOfColumn(const IngestOptions& options, const std::string& name) {
+  const auto type = ColumnTypeOf(options.types, name);
+  return type ? *type : std::nullopt;
+}
+
 class EdgeReader {
  public:
   EdgeReader(IngestContext& context, IdCollector& ids)
       : context_(context), ids_(ids), columns_(FindColumns(context.options.columns)) {
     table_.columns.attributes = EdgeAttributesOf(context.options);
-    staged_.resize(columns_.attributes.size());
-    std::size_t attribute = staged_.size();
+    for (const std::size_t column : columns_.attributes)
+      inferred_.emplace_back(TypeOfColumn(context.options, context.options.columns[column]));
+    std::size_t attribute = inferred_.size();
     for (const EdgeArrayFile& array : context.options.edge_arrays) {
       const bool weight = array.name == kWeight;
       arrays_.push_back({EdgeRows(context.fs, array),
@@ -115,6 +118,11 @@ class EdgeReader {
   Result<EdgeTable> TakeTable() && {
     RHIZOME_RETURN_IF_ERROR(failed_);
     RHIZOME_RETURN_IF_ERROR(ids_.status());
+    EdgeList& columns = spool_ ? spool_->edges : table_.columns;
+    for (std::size_t a = 0; a < inferred_.size(); ++a) {
+      inferred_[a].Finish(columns.attributes[a].values());
+      columns.attributes[a].attributes = inferred_[a].Attributes(columns.attributes[a].dtype());
+    }
     if (spool_) {
       table_.columns.attributes = spool_->edges.attributes;
       RHIZOME_ASSIGN_OR_RETURN(table_.spool, spool_->Finish(block_edges_));
@@ -294,13 +302,8 @@ class EdgeReader {
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
     if (columns_.type) columns.type.push_back(table_.type_names.Add(fields[*columns_.type]));
     if (weight) columns.weight.push_back(*weight);
-    for (std::size_t a = 0; a < staged_.size(); ++a) {
-      staged_[a].column.Keep(staged_[a].integer);
-      if (staged_[a].integer)
-        columns.attributes[a].Add(*staged_[a].integer);
-      else
-        columns.attributes[a].Add(staged_[a].number);
-    }
+    for (std::size_t a = 0; a < inferred_.size(); ++a)
+      inferred_[a].Keep(columns.attributes[a].values());
     if (file_->src)
       AddShifted(staged_src_, staged_dst_);
     else
@@ -326,18 +329,13 @@ class EdgeReader {
 
   std::optional<std::string> Stage(std::string_view field, std::size_t attribute) {
     const std::string& name = context_.options.columns[columns_.attributes[attribute]];
-    Staged& staged = staged_[attribute];
-    staged.integer = ParseCanonicalInteger(field);
-    if (staged.integer) return staged.column.Refuse(field, name, staged.integer);
-    if (name == "time")
-      return fmt::format("the time '{}' is not an integer (such as seconds since 1970)", field);
-    const std::optional<float> number = ParseFiniteFloat(field);
-    if (!number)
-      return fmt::format(
-          "'{}' in the column '{}' is not a finite number; name the column '-' to skip it", field,
-          name);
-    staged.number = *number;
-    return staged.column.Refuse(field, name, std::nullopt);
+    ValueColumn& column = inferred_[attribute];
+    if (auto reason = column.Stage(field, name)) return reason;
+    if (name != kTime || !(column.staged_null() || column.staged_float())) return std::nullopt;
+    return fmt::format(
+        "the time '{}' is neither an integer (such as seconds since 1970) nor a date or time (such "
+        "as 2024-05-01T12:30:00Z)",
+        field);
   }
 
   Status Progress(const InputStream& stream) {
@@ -352,7 +350,7 @@ class EdgeReader {
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
-  std::vector<Staged> staged_;  // by attribute that is a column of the edge files
+  std::vector<ValueColumn> inferred_;  // by attribute that is a column of the edge files
   std::vector<EdgeArray> arrays_;
   std::size_t number_ = 0;  // index of file_
   std::int64_t staged_src_ = 0;
@@ -399,6 +397,15 @@ Status CheckAttributeName(std::string_view where, const std::string& name) {
   return Status::InvalidArgument(fmt::format("{}: the name '{}' is too long", where, name));
 }
 
+/// Checks the type that the user gives a column of an attribute.
+Status CheckType(const IngestOptions& options, const std::string& name) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto type, ColumnTypeOf(options.types, name));
+  if (!type || name != kTime || !IsFloat(type->dtype)) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("`types`: the column 'time' cannot be {}; give int64 or timestamp",
+                  DataTypeName(type->dtype)));
+}
+
 /// Checks all edge arrays together: their names, and the total number of values of an edge.
 Status CheckArrayColumns(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeArrays(options));
@@ -431,7 +438,10 @@ Status CheckEdgeColumns(const IngestOptions& options) {
   for (std::size_t i = 0; i < options.columns.size(); ++i) {
     const std::string& name = options.columns[i];
     if (name == "-") continue;
-    if (IsAttribute(name)) RHIZOME_RETURN_IF_ERROR(CheckAttributeName("`columns`", name));
+    if (IsAttribute(name)) {
+      RHIZOME_RETURN_IF_ERROR(CheckAttributeName("`columns`", name));
+      RHIZOME_RETURN_IF_ERROR(CheckType(options, name));
+    }
     const auto begin = options.columns.begin();
     if (std::find(begin, begin + static_cast<std::ptrdiff_t>(i), name) !=
         begin + static_cast<std::ptrdiff_t>(i))
@@ -484,8 +494,12 @@ std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options) {
   std::vector<EdgeAttribute> attributes;
   for (const std::string& name : options.columns)
     if (IsAttribute(name)) attributes.emplace_back(name);
-  for (const EdgeArrayFile& array : options.edge_arrays)
-    if (array.name != kWeight) attributes.emplace_back(array.name, array.dtype, array.dim);
+  for (const EdgeArrayFile& array : options.edge_arrays) {
+    if (array.name == kWeight) continue;
+    attributes.emplace_back(array.name, array.dtype, array.dim);
+    attributes.back().attributes = array.attributes;
+    if (const auto null = NullOf(array.attributes)) attributes.back().values().SetNull(*null);
+  }
   return attributes;
 }
 

@@ -36,7 +36,7 @@ struct EdgeTable {
 };
 
 /// Returns the edge attributes, without values, from the columns of edge files and the edge arrays;
-/// a column may still become float32.
+/// the dtype of a column may still become wider.
 std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options);
 
 /// Returns the bytes of all attributes of an edge.

@@ -80,6 +80,21 @@ Status CheckVertexRanges(const IngestOptions& options) {
   return Status::InvalidArgument("ranges of typed vertices must cover all vertices");
 }
 
+/// Checks that every column with a given type exists and becomes an array or an attribute.
+Status CheckTypedColumns(const IngestOptions& options) {
+  std::vector<std::string> names =
+      options.nodes ? TypedNodeColumns(options) : std::vector<std::string>();
+  for (const EdgeAttribute& attribute : EdgeAttributesOf(options))
+    names.push_back(attribute.name());
+  for (const auto& [name, type] : options.types)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return Status::InvalidArgument(fmt::format(
+          "`types` gives the column '{}' a type, but no column of that name becomes an array or an "
+          "attribute of edges; columns that do: {}",
+          name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  return Status::Ok();
+}
+
 Status CheckOptions(const IngestOptions& options) {
   if (options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
     return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
@@ -89,6 +104,7 @@ Status CheckOptions(const IngestOptions& options) {
     return Status::InvalidArgument("types of vertices in memory need the ids in memory");
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
+  RHIZOME_RETURN_IF_ERROR(CheckTypedColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   RHIZOME_RETURN_IF_ERROR(CheckHomesFile(options));

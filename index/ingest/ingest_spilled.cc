@@ -225,8 +225,7 @@ class SpillingIngest {
         edges.type.insert(edges.type.end(), block.type.begin(), block.type.end());
         edges.weight.insert(edges.weight.end(), block.weight.begin(), block.weight.end());
         for (std::size_t a = 0; a < edges.attributes.size(); ++a)
-          RHIZOME_RETURN_IF_ERROR(edges.attributes[a].AddBytes(block.attributes[a].dtype(),
-                                                               block.attributes[a].bytes()));
+          RHIZOME_RETURN_IF_ERROR(edges.attributes[a].AddAll(block.attributes[a]));
       }
     }
     spilled.edges_in_memory = true;

@@ -38,8 +38,10 @@ class NodeReader {
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
-      if (roles_.back() == Role::kOther)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kOther);
+      if (roles_.back() == Role::kOther) {
+        const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
+        table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
+      }
     }
   }
 
@@ -150,6 +152,13 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
   return names;
 }
 
+std::vector<std::string> TypedNodeColumns(const IngestOptions& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : options.node_columns)
+    if (RoleOf(name, options) == Role::kOther) names.push_back(name);
+  return names;
+}
+
 Status CheckNodeColumns(const IngestOptions& options) {
   const auto count = [&](Role role) {
     return std::count_if(options.node_columns.begin(), options.node_columns.end(),
@@ -162,6 +171,8 @@ Status CheckNodeColumns(const IngestOptions& options) {
   if (!options.split_column.empty() && count(Role::kSplit) == 0)
     return Status::InvalidArgument(
         fmt::format("`split_column` '{}' is not in `node_columns`", options.split_column));
+  for (const std::string& name : TypedNodeColumns(options))
+    RHIZOME_RETURN_IF_ERROR(ColumnTypeOf(options.types, name));
   return Status::Ok();
 }
 

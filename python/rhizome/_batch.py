@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
 from . import _core
-from ._types import UserId, as_array, as_ids, as_number, as_rows, as_text, check_nonzero
+from ._edges import ids_of
+from ._numbers import exactly
+from ._roles import edge_columns, is_table
+from ._types import UserId, as_array, as_float32, as_ids, as_number, as_rows, as_text, lent
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -116,11 +119,9 @@ class Batch:
             if weights is not None or len(attributes):
                 raise TypeError("put_edges: a table has the weights and attributes as columns; give src and dst "
                                 "otherwise")
-            src, dst, type, weights, attributes = _of_table(src, type)
+            src, dst, type, weights, attributes = _of_table(src, type, self._graph.edge_attributes)
         sources, targets = _named(src), _named(dst)
-        values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
-        if weights is not None:
-            check_nonzero(weights, values, "weights")
+        values = np.ones(len(sources), np.float32) if weights is None else as_float32(weights, "weights")
         names, codes = _types_of_rows(type)
         self._core.put_edges(sources, targets, names, codes, values, self._columns(attributes, len(sources)))
 
@@ -136,7 +137,7 @@ class Batch:
         Errors: NotFound, no such array; IndexError; TypeError; ValueError, the shapes do not match.
         """
         target = self._graph[array]
-        matrix = as_rows(rows, target.dtype, target.shape[1], array)
+        matrix, _ = lent(as_rows(rows, target.dtype, target.shape[1], array))
         self._core.put_rows(array, _named(ids), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
@@ -222,51 +223,28 @@ def _named(ids: Any) -> Any:
 def _values(values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64."""
     array = as_array(values)
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "biuf":
         raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
-    return np.ascontiguousarray(array, dtype=np.float64 if array.dtype.kind == "f" else np.int64)
+    if array.dtype.kind == "f":
+        return np.ascontiguousarray(array, dtype=np.float64)
+    return exactly("an attribute", array, np.dtype(np.int64))
 
 
-# The names by which columns of a table of edges are recognised, in the order of preference.
-_ROLES = {
-    "src": ("src", "source", "from", "head", "subject", "u"),
-    "dst": ("dst", "target", "to", "tail", "object", "v"),
-    "type": ("type", "rel", "relation", "predicate", "label"),
-    "weight": ("weight", "w"),
-}
-
-
-def _of_table(table: Any, type: Any) -> tuple[Any, Any, Any, Any, Mapping[str, Any]]:
-    """Returns the ends, types, weights and attributes of a table of edges. ``type``: of tables without such a column.
+def _of_table(table: Any, type: Any, attributes: Collection[str]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    """Returns the ends, types, weights and attributes of a table of edges. ``type``: of tables without such a column;
+    ``attributes``: those of the store.
     """
-    columns = _columns_of(table)
-    found: dict[str, str] = {}
-    for role, names in _ROLES.items():
-        there = [name for name in columns if str(name).lower() in names]
-        if len(there) > 1:
-            raise InvalidArgument(f"put_edges: the columns {', '.join(map(repr, there))} can all be the {role} of an "
-                                  "edge: rename or drop all but one")
-        if there:
-            found[role] = there[0]
-    if "src" not in found or "dst" not in found:
-        raise InvalidArgument(f"put_edges: no columns for both ends among {', '.join(map(repr, columns))}: name them src "
-                              "and dst")
-    if "type" in found:
-        if not isinstance(type, str) or type:
-            raise InvalidArgument(f"put_edges: type= is given, and the table has a column {found['type']!r}: give one")
-        type = columns[found["type"]]
-    ends = [list(ids) if isinstance(ids, list) else ids.tolist()
-            for ids in (as_ids(columns[found[end]], end) for end in ("src", "dst"))]
-    weights = columns[found["weight"]] if "weight" in found else None
-    return ends[0], ends[1], type, weights, {name: columns[name] for name in columns if name not in found.values()}
-
-
-def _columns_of(table: Any) -> dict[str, Any]:
-    """Returns the columns of a dict, or of a table of pandas, pyarrow or polars, by name."""
-    if isinstance(table, Mapping):
-        return dict(table)
-    if hasattr(table, "column_names"):  # pyarrow
-        return {name: table.column(name) for name in table.column_names}
-    if hasattr(table, "columns") and hasattr(table, "__getitem__"):  # pandas, polars
-        return {str(name): table[name] for name in table.columns}
-    raise TypeError("put_edges: give src and dst, or a table (of pandas, pyarrow or polars, or a dict of columns)")
+    if not isinstance(table, Mapping) and not is_table(table):
+        raise TypeError("put_edges: give src and dst, or a table (of pandas, pyarrow or polars, or a dict of columns)")
+    try:
+        columns = edge_columns(table, None, attributes)
+    except ValueError as error:
+        raise InvalidArgument(f"put_edges: {error}") from None
+    if "type" in columns and (not isinstance(type, str) or type):
+        raise InvalidArgument("put_edges: type= is given, and the table has a column of types: give one")
+    type = columns.pop("type", type)
+    ends = []
+    for end in ("src", "dst"):
+        ids = ids_of(end, columns.pop(end))
+        ends.append(ids if isinstance(ids, list) else ids.tolist())
+    return ends[0], ends[1], type, columns.pop("weight", None), columns

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import datetime
 import numbers
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Union
 
 import numpy as np
 
-from ._types import as_array, as_text
+from ._types import as_array, as_text, dtype_name
 
 #: Kinds of NumPy's types that are stored as they are: bool, integers, floats.
 _PLAIN_KINDS = "biuf"
@@ -69,6 +70,9 @@ def column_of(name: str, values: Any) -> Column:
         return _of_arrow(name, library("pyarrow", "a column of Arrow", "arrow").chunked_array(values))
     if isinstance(values, np.ma.MaskedArray):
         return _of_numpy(name, values.data, np.ma.getmaskarray(values))
+    if str(getattr(values, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
+        bits = values.detach().cpu().contiguous().view(sys.modules["torch"].int16)
+        return _of_numpy(name, as_array(bits).view("V2"), None)
     return _of_numpy(name, as_array(values), None)
 
 
@@ -201,7 +205,7 @@ def _lists(name: str, values: Any, missing: np.ndarray | None) -> Column:
 def _of_numpy(name: str, array: np.ndarray, missing: np.ndarray | None) -> Column:
     if missing is not None and not missing.any():
         missing = None
-    if array.dtype.kind in _PLAIN_KINDS:
+    if array.dtype.kind in _PLAIN_KINDS or dtype_name(array.dtype) == "bfloat16":
         return Column(name, array.astype(array.dtype.newbyteorder("="), copy=False), missing)
     if array.dtype.kind == "M":
         return _times(name, array, missing)

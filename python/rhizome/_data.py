@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._types import as_array
+from ._columns import column_of
 
 #: Keys of vertices, the names of their arrays, and the value of vertices of a type that has no rows.
 _ARRAYS = (("x", "feat", 0), ("y", "label", -1), ("time", "time", None))
@@ -165,4 +165,4 @@ def _has(data: Any, key: str) -> bool:
 
 
 def _plain(values: Any) -> np.ndarray:
-    return as_array(values.detach().cpu() if hasattr(values, "detach") else values)
+    return column_of("data", values.detach().cpu() if hasattr(values, "detach") else values).array

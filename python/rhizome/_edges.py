@@ -12,13 +12,10 @@ import numpy as np
 from ._columns import Column, column_of
 from ._roles import Choice, check_complete, edge_columns, is_table, texts_of
 from ._types import as_array, as_ids, as_integers, as_names
-from ._values import Values, stored
+from ._values import ATTRIBUTES, WEIGHTS, Values, filled, stored_parts
 
 #: The name of an edge type, or (type of the sources, name, type of the targets).
 EdgeType = Union[str, tuple[str, str, str]]
-
-#: The types of weights and of attributes of edges.
-_WEIGHTS, _ATTRIBUTES = ("float32",), ("float32", "int64")
 
 
 class Group(NamedTuple):
@@ -64,21 +61,25 @@ def groups_of(edges: Any, edge_arrays: Mapping[str, Any], columns: Choice = None
 
 
 def stored_columns(groups: list[Group]) -> dict[str, Values]:
-    """Returns the weights and attributes of all groups, each with a part or None (zeros) for every group.
+    """Returns the weights and attributes of all groups, each with a part for every group. Edges of a group without them
+    have the weight 1, and no value.
 
     Errors: TypeError, ValueError: values that would change, naming the column.
     """
-    names = dict.fromkeys(name for group in groups for name in group.columns)
-    return {name: stored(name, [group.columns.get(name) for group in groups], _dtypes(name)) for name in names}
+    result = {}
+    for name in dict.fromkeys(name for group in groups for name in group.columns):
+        columns = [group.columns.get(name) for group in groups]
+        if name == "weight":
+            columns = [Column(name, np.ones(len(group.src), np.float32)) if column is None else column
+                       for column, group in zip(columns, groups)]
+        values = stored_parts(name, columns, WEIGHTS if name == "weight" else ATTRIBUTES)
+        result[name] = filled(values, [len(group.src) for group in groups])
+    return result
 
 
 def stored_column(name: str, values: Any) -> Values:
     """Returns weights, or an attribute, of all edges."""
-    return stored(name, [column_of(name, values)], _dtypes(name))
-
-
-def _dtypes(name: str) -> tuple[str, ...]:
-    return _WEIGHTS if name == "weight" else _ATTRIBUTES
+    return stored_parts(name, [column_of(name, values)], WEIGHTS if name == "weight" else ATTRIBUTES)
 
 
 def _group_of(type: Any, edges: Any, chosen: Choice) -> Group:
@@ -86,7 +87,7 @@ def _group_of(type: Any, edges: Any, chosen: Choice) -> Group:
         raise TypeError(f"an edge type must be a str or (type of the sources, name, type of the targets), not {type!r}")
     as_names([type] if isinstance(type, str) else type, "an edge type")
     src, dst, columns, shape = _ends(edges, chosen)
-    sources, targets = _ids_of("sources", src), _ids_of("targets", dst)
+    sources, targets = ids_of("sources", src), ids_of("targets", dst)
     if isinstance(sources, list) != isinstance(targets, list) and len(sources) and len(targets):
         raise TypeError("sources and targets must be both int or both str")
     if len(sources) != len(targets):
@@ -98,7 +99,7 @@ def _group_of(type: Any, edges: Any, chosen: Choice) -> Group:
     return Group(type, sources, targets, found, shape)
 
 
-def _ids_of(what: str, ids: Any) -> Any:
+def ids_of(what: str, ids: Any) -> Any:
     """Returns ids as int64 [n] or a list of str. Errors: TypeError, other types; ValueError, an id is missing."""
     if isinstance(ids, (list, tuple)):
         return as_ids(ids, what)

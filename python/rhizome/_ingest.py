@@ -12,7 +12,8 @@ from ._graph import open as open_graph
 from ._ingest_input import IngestInput
 from ._replace import is_store, replaced
 from ._types import (
-    IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_path, as_text, as_threads, is_path,
+    IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_path, as_text, as_threads,
+    is_path, lent,
 )
 from ._values import matrix_of
 
@@ -21,7 +22,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: Any = None,
            columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] = ("id",), header: bool = False,
-           undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
+           types: Mapping[str, str] | None = None, undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            overwrite: bool = False, exist_ok: bool = False, progress: Progress | None = None) -> IngestReport:
@@ -42,11 +43,14 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     only edges name follow. Without ``ids``, integers that are exactly 0, 1, 2, ... (taking into account ``vertices``
     and the rows of ``arrays``) are the vertex ids; any others are external ids, and get vertex ids in order of first
     occurrence.
-    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of numbers, or a path (.npy, Zarr
-    v3). Masked values are missing: NaN in floats, -1 in ``label``, 255 in ``split``.
-    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: [n] or [n, dim]; the name ``weight`` denotes
-    the edge weights. In both, fractions are rounded to float32; a number that would change otherwise (a whole number
-    beyond 2^24 in floats, 1e300) is refused with its row.
+    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of bool, int8, int16, int32,
+    int64, uint8, uint32, float16, bfloat16 (of ml_dtypes or torch), float32 or float64, stored as it is (uint16 as
+    int32, uint64 as int64, if its values fit); of times (datetime64), stored as int64 microseconds since 1970 UTC; or a
+    path (.npy, Zarr v3). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
+    otherwise the integer in the attribute ``null`` of the array (a bool is int8 then).
+    ``edge_arrays``: by name, a row for each edge in the order of ``edges``, as ``arrays``, but integers and bool are
+    stored as int64, and floats narrower than float64 as float32; the name ``weight`` denotes the edge weights, which are
+    float32: fractions are rounded, and a number that would change otherwise is refused with its row.
     ``split``: three arrays of vertex ids, or bool masks (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
     ``vertices``: number of vertices, if ids are 0, 1, 2, ...; larger ids are an error. ``vertex_types``: number of
     vertices of each type; ``edges`` is then a dict by (type of the sources, name, type of the targets), with ids that
@@ -56,6 +60,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     type; label, class or y; split (train, valid, test, or nothing); all others become arrays. Or a dict of such tables by
     vertex type, with ``edges`` by (type, name, type): with ids that are distinct over all types, or without ids, which
     then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays.
+    ``types``: types of columns of text files that become arrays or attributes, by name: "int64", "float64", "bool",
+    "timestamp", ...; other columns have the type of their values.
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
     ``directions``: the neighbour lists to store. ``layout``: "row" for reading random rows of arrays, "chunk"
     (compressed) for scans. ``partitions``: None: as many as memory requires.
@@ -85,6 +91,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     if given.nodes_file:
         arguments.node_columns = as_names(node_columns, "node_columns")
     arguments.header = bool(header)
+    arguments.types = [(as_text(name, "types"), as_text(type, "types")) for name, type in (types or {}).items()]
     arguments.undirected = bool(undirected)
     arguments.directions = as_text(directions, "directions")
     arguments.layout = as_text(layout, "layout")
@@ -93,8 +100,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     elif is_path(homes):
         arguments.homes_file = as_path(homes)
     elif homes is not None:
-        own = matrix_of("homes", homes)
-        arguments.homes_file = (own, own.dtype.name)
+        arguments.homes_file = lent(matrix_of("homes", homes))
     arguments.scratch = "" if scratch is None else as_path(scratch)
     arguments.partitions = 0 if partitions is None else as_count(partitions, "partitions", least=1)
     arguments.memory_bytes = as_bytes(memory)

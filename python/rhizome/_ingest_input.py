@@ -15,11 +15,8 @@ from ._data import is_data, of_data
 from ._edges import Group, bounds_of, counts_of_matrices, groups_of, stored_column, stored_columns
 from ._roles import Choice
 from ._types import as_array, as_count, as_ids, as_names, as_path, as_vertex_ids, is_path
-from ._values import matrix_of
+from ._values import stored_array
 from ._vertices import Vertices, check_ends, is_tables, vertices_of
-
-#: What stands for a missing value in the arrays that have one.
-_MISSING = {"label": -1, "split": 255}
 
 
 class IngestInput:
@@ -54,17 +51,16 @@ class IngestInput:
             if self.vertices is not None and self.vertices.counts is not None and self.ids is not None:
                 check_ends(groups, self.vertices)
             arguments.edges = self._spans(groups)
-            arguments.edge_arrays = [(name, values.parts, values.dtype) for name, values in stored_columns(groups).items()]
+            arguments.edge_arrays = [(name, *values) for name, values in stored_columns(groups).items()]
         else:
             arguments.edges = [_edge_file(file) for file in files]
             if isinstance(self._columns, Mapping):
                 raise ValueError("columns= by role is for tables: of text files, give the names of all columns in their order")
             arguments.columns = as_names(self._columns or ("src", "dst"), "columns")
             columns = {name: stored_column(name, values) for name, values in self.edge_arrays.items()}
-            arguments.edge_arrays = [(name, values.parts, values.dtype) for name, values in columns.items()]
-        matrices = {name: matrix_of(name, values, _MISSING.get(name)) for name, values in self.arrays.items()
-                    if not is_path(values)}
-        rows = max((len(values) for values in matrices.values()), default=None)
+            arguments.edge_arrays = [(name, *values) for name, values in columns.items()]
+        stored = {name: stored_array(name, values) for name, values in self.arrays.items() if not is_path(values)}
+        rows = max((len(matrix) for _, matrix, _, _ in stored.values()), default=None)
         bounds = None if self.vertex_types is not None else bounds_of(groups)
         if self.vertex_types is not None:
             arguments.vertex_types = list(self.vertex_types.items())
@@ -73,7 +69,7 @@ class IngestInput:
             self.count = _dense_count(groups, bounds, rows)
         if self.split is not None:
             known = self.count if self.count is not None else rows if rows is not None else bounds[1] + 1 if bounds else None
-            matrices["split"] = matrix_of("split", _split_of(self.split, known))
+            stored["split"] = stored_array("split", _split_of(self.split, known))
         arguments.nodes = self.nodes_file
         arguments.ids = self.ids
         arguments.node_columns = ["id"]
@@ -81,8 +77,8 @@ class IngestInput:
             arguments.types, arguments.type_names = self.vertices.types, self.vertices.type_names
             arguments.node_columns = ["id", "type"]
         arguments.vertices = self.count
-        arguments.arrays = [(name, as_path(self.arrays[name]), "") if name not in matrices else
-                            (name, matrices[name], matrices[name].dtype.name) for name in {**self.arrays, **matrices}]
+        arguments.arrays = [stored[name] if name in stored else (name, as_path(self.arrays[name]), "")
+                            for name in {**self.arrays, **stored}]
 
     def _take_data(self, data: dict[str, Any]) -> None:
         self.edges = data["edges"]

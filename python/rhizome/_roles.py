@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Union
 
 from ._columns import Column, column_of
@@ -41,7 +41,9 @@ def _is_frame(values: Any) -> bool:
 
 def columns_of(table: Any) -> dict[str, Any]:
     """Returns the columns of a table by name, in the library's form. Errors: ValueError, a name that occurs twice."""
-    if _is_frame(table):
+    if isinstance(table, Mapping):
+        names, columns = [str(name) for name in table], list(table.values())
+    elif _is_frame(table):
         names = [str(name) for name in table.columns]
         columns = [table.iloc[:, place] for place in range(len(names))]
     else:
@@ -57,9 +59,9 @@ def columns_of(table: Any) -> dict[str, Any]:
     return dict(zip(as_names(names, "names of columns"), columns))
 
 
-def edge_columns(table: Any, chosen: Choice) -> dict[str, Any]:
+def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] = ()) -> dict[str, Any]:
     """Returns the columns of a table of edges, with the names of their roles: src, dst, type, weight, time; others
-    keep their names.
+    keep their names, and so do those that are ``attributes`` of the store.
 
     Errors: ValueError, no two columns are the ends, or several have one role, naming the columns.
     """
@@ -71,7 +73,8 @@ def edge_columns(table: Any, chosen: Choice) -> dict[str, Any]:
             raise ValueError(f"columns={pair!r}: name the columns of sources and targets, or columns by role, such as "
                              "{'src': 'source', 'dst': 'target', 'weight': 'amount'}")
         named = dict(zip(("src", "dst"), pair))
-    roles = _assigned(columns, _EDGE_ROLES, named, "edges")
+    others = [name for name in columns if name not in attributes]
+    roles = _assigned(columns, others, _EDGE_ROLES, named, "edges")
     for role in ("src", "dst"):
         if role not in roles:
             raise ValueError(f"a table of edges has no column that is the {role}: its columns are {_list(columns)}; name the "
@@ -83,12 +86,13 @@ def vertex_columns(table: Any) -> dict[str, Any]:
     """Returns the columns of a table of vertices, with the names of their roles: id, type, label, split."""
     columns = columns_of(table)
     first = next((name for key in _VERTEX_ROLES["id"] for name in columns if name.lower() == key), None)
-    return _renamed(columns, _assigned(columns, _VERTEX_ROLES, {"id": first} if first is not None else {}, "vertices"))
+    named = {} if first is None else {"id": first}
+    return _renamed(columns, _assigned(columns, columns, _VERTEX_ROLES, named, "vertices"))
 
 
-def _assigned(columns: Mapping[str, Any], known: Mapping[str, Sequence[str]], named: Mapping[str, str],
-              what: str) -> dict[str, str]:
-    """Returns the column of each role."""
+def _assigned(columns: Collection[str], others: Collection[str], known: Mapping[str, Sequence[str]],
+              named: Mapping[str, str], what: str) -> dict[str, str]:
+    """Returns the column of each role: the ``named`` ones, and those that their names give to ``others``."""
     for role, name in named.items():
         if role not in known:
             raise ValueError(f"columns=: there is no role {role!r}; the roles are {', '.join(known)}")
@@ -98,7 +102,7 @@ def _assigned(columns: Mapping[str, Any], known: Mapping[str, Sequence[str]], na
         raise ValueError(f"columns={dict(named)!r}: one column cannot have two roles")
     roles = dict(named)
     for role, names in known.items():
-        found = [name for name in columns if name.lower() in names and name not in named.values()]
+        found = [name for name in others if name.lower() in names and name not in named.values()]
         if role in roles:
             continue
         if len(found) > 1:

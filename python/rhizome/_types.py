@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
 
-from ._numbers import check_same
+from ._numbers import exactly
 from ._repr import as_html, boxed
 
 #: The path of a file or a folder.
@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], object]
 UserId = Union[str, int]
 
 #: The value types that an array may have.
-DTYPES = ("float32", "float16", "int64", "int32", "uint32", "uint8")
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64")
 
 
 class ArrayInfo(NamedTuple):
@@ -386,31 +386,49 @@ def as_integers(values: Any, what: str) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
-    """Checks that weights as float32 are the same numbers, except that fractions are rounded.
+def dtype_name(dtype: np.dtype) -> str:
+    """Returns the engine's name of a dtype. Two bytes without a type (V2) are bfloat16, as in a .npy file of it."""
+    return "bfloat16" if dtype == np.dtype("V2") else dtype.name
 
-    Errors: ValueError, naming the row, such as a nonzero number that would become 0 or infinite.
+
+def lent(matrix: np.ndarray) -> tuple[np.ndarray, str]:
+    """Returns a matrix in a form whose memory the engine can read, and the name of its dtype: NumPy does not lend the
+    memory of bfloat16, so that is lent as uint16.
     """
-    check_same(name, as_array(values).reshape(-1), narrow.reshape(-1))
+    name = dtype_name(matrix.dtype)
+    return (matrix.view(np.uint16) if name == "bfloat16" else matrix), name
+
+
+def as_float32(values: Any, name: str) -> np.ndarray:
+    """Returns weights, or values of edges, as float32; fractions are rounded to the nearest.
+
+    Errors: ValueError, naming the row: a number beyond float32, an integer that float32 would round, or a nonzero
+    number that would become 0, which means something else for weights.
+    """
+    return exactly(name, as_array(values), np.dtype(np.float32))
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     """Returns rows to put into an array, [n, dim] of ``dtype``; numbers are converted only within their kind.
 
-    Errors: TypeError, another kind; ValueError, another width.
+    Errors: TypeError, another kind; ValueError, another width, or a number that the array cannot represent.
     """
     array = as_array(rows)
-    whole = array.dtype.kind in "biu" and dtype.kind in "iu"  # their values are compared below
-    if not whole and not np.can_cast(array.dtype, dtype, "same_kind"):
+    whole = array.dtype.kind in "biu" and dtype.kind in "biu"  # their values are compared below
+    narrow = array.dtype.kind in "biuf" and dtype_name(dtype) in ("bfloat16", "float16")
+    if not whole and not narrow and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise TypeError(f"the rows have dtype {array.dtype}, but {name!r} has {dtype}")
     if array.ndim == 1 and dim == 1:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.shape[1] != dim:
         raise ValueError(f"the rows have shape {array.shape}, but {name!r} needs (n, {dim})")
+    if dtype == np.float32:
+        return as_float32(array, name)
     with np.errstate(over="ignore"):
         cast = np.ascontiguousarray(array, dtype=dtype)
-    if dtype.kind in "iu" and not np.array_equal(cast, array):
+    exact = dtype.kind in "biu" or array.dtype.kind in "biu"
+    # Comparing with the float32 of float16 and bfloat16 is exact.
+    back = cast.astype(np.float32) if dtype_name(dtype) in ("bfloat16", "float16") else cast
+    if not np.array_equal(back, array) if exact else (np.isinf(back) & np.isfinite(array.astype(np.float64))).any():
         raise ValueError(f"the rows have numbers that {name!r}, of {dtype}, cannot represent")
-    if dtype.kind == "f" and array.dtype.kind in "iuf":
-        check_same(name, array, cast)
     return cast

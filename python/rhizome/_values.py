@@ -9,34 +9,53 @@ import numpy as np
 
 from ._columns import Column, column_of
 from ._numbers import exactly
-from ._types import DTYPES
+from ._types import DTYPES, dtype_name, lent
+
+#: The types of weights and of attributes of edges; a bfloat16 is the upper half of a float32.
+WEIGHTS, ATTRIBUTES = ("float32",), ("int64", "float32", "float64")
+
+#: What stands for a missing value in the arrays that have a value for it.
+_MISSING = {"label": -1, "split": 255}
+
+#: Types in the order in which one that holds another type is chosen, by kind of the other.
+_HOLDERS = {"b": ("bool", "int64"), "i": ("int8", "int16", "int32", "int64"), "u": ("uint8", "int32", "uint32", "int64"),
+            "f": ("float16", "float32", "float64")}
 
 
 class Values(NamedTuple):
     """Parts of one array, or of one attribute of edges, as the engine stores them."""
 
-    parts: list[Optional[np.ndarray]]  #: each [rows, dim] of one dtype, C-contiguous; None: no values
+    parts: list[Optional[np.ndarray]]  #: each [rows, dim] of one type, C-contiguous and lent; None: no values
     dtype: str
+    attributes: dict[str, str]  #: ``null``: the integer that stands for a missing value; ``type``: what the values mean
 
 
-def matrix_of(name: str, values: Any, missing: int | None = None) -> np.ndarray:
-    """Returns the rows of an array of vertices, [n, dim] of one of the engine's types, C-contiguous.
+def stored_array(name: str, values: Any) -> tuple[str, np.ndarray, str, dict[str, str]]:
+    """Returns an array of vertices: name, rows [n, dim], type and attributes.
 
-    ``missing``: what stands for a missing integer; None: integers must not be missing.
     Errors: TypeError, ValueError: values of another type, or that would change, naming the array and the row.
     """
-    rows = stored(name, [column_of(name, values)], missing=missing).parts[0]
-    assert rows is not None
-    return rows
+    stored = stored_parts(name, [column_of(name, values)])
+    assert stored.parts[0] is not None
+    return name, stored.parts[0], stored.dtype, stored.attributes
 
 
-def stored(name: str, columns: Sequence[Column | None], dtypes: Sequence[str] = DTYPES,
-           missing: int | None = None) -> Values:
-    """Returns columns of one name in one type, of ``dtypes``. ``missing``: as for ``matrix_of``."""
+def matrix_of(name: str, values: Any) -> np.ndarray:
+    """Returns the rows of an array that cannot have attributes. Errors: as ``stored_array``; ValueError, one is missing."""
+    column = column_of(name, values)
+    if column.first_missing is not None and column.array.dtype.kind != "f" and name not in _MISSING:
+        raise ValueError(f"{name!r}: row {column.first_missing} is missing: ingest such an array, or fill its rows")
+    matrix = stored_parts(name, [column]).parts[0]
+    assert matrix is not None
+    return matrix.view("V2") if dtype_name(column.array.dtype) == "bfloat16" else matrix
+
+
+def stored_parts(name: str, columns: Sequence[Column | None], dtypes: Sequence[str] = DTYPES) -> Values:
+    """Returns columns of one name in one type, of ``dtypes``; for None there are no values. Errors: as ``stored_array``."""
     there = [column for column in columns if column is not None]
     texts = next((column for column in there if column.type == "text"), None)
     if texts is not None:
-        raise TypeError(f"{name!r} has texts such as {texts.values[0] if len(texts.values) else ''!r}: give numbers")
+        raise TypeError(f"{name!r} has texts such as {texts.values[0] if len(texts) else ''!r}: give numbers")
     if any(column.array.ndim not in (1, 2) for column in there):
         raise ValueError(f"{name!r} has more than two dimensions: an array has one or two")
     widths = {_matrix(column.array).shape[1] for column in there if column.array.size}
@@ -44,10 +63,27 @@ def stored(name: str, columns: Sequence[Column | None], dtypes: Sequence[str] = 
         raise ValueError(f"{name!r} has rows of several widths: {', '.join(map(str, sorted(widths)))}")
     if len({column.type for column in there}) > 1:
         raise TypeError(f"{name!r} has times in one place, and other numbers in another")
-    common = np.result_type(*(column.array.dtype for column in there))
-    target = _target(name, common, dtypes)
-    parts = [None if column is None else _converted(name, column, target, missing) for column in columns]
-    return Values(parts, target.name)
+    absent = any(column is None for column in columns) and name != "weight"
+    gaps = absent or any(column.first_missing is not None for column in there)
+    target = _target(name, there, dtypes, gaps)
+    attributes = {"type": there[0].type} if there[0].type else {}
+    if target.kind != "b" and all(column.array.dtype == np.bool_ for column in there) and target.name != "uint8":
+        attributes["type"] = "bool"
+    null = _MISSING.get(name)
+    if gaps and null is None and target.kind in "iu":
+        null = _unused(name, there, target)
+        attributes["null"] = str(null)
+    parts = [None if column is None else _converted(name, column, target, null) for column in columns]
+    return Values(parts, dtype_name(target), attributes)
+
+
+def filled(values: Values, counts: Sequence[int]) -> Values:
+    """Returns parts without None: rows of the value that stands for a missing one. ``counts``: the rows of each part."""
+    some = next(part for part in values.parts if part is not None)
+    nothing = np.nan if some.dtype.kind == "f" else int(values.attributes.get("null", 0))
+    parts = [np.full((count, some.shape[1]), nothing, some.dtype) if part is None else part
+             for part, count in zip(values.parts, counts)]
+    return values._replace(parts=parts)
 
 
 def _matrix(array: np.ndarray) -> np.ndarray:
@@ -55,31 +91,40 @@ def _matrix(array: np.ndarray) -> np.ndarray:
     return array if array.ndim == 2 else array.reshape(len(array), 1)
 
 
-def _target(name: str, dtype: np.dtype, dtypes: Sequence[str]) -> np.dtype:
-    """Returns the narrowest of the engine's types that holds a type, else the widest of its kind."""
-    if dtype.name in dtypes:
-        return dtype
-    kinds = {"b": ("uint8", "int64"), "i": ("int16", "int32", "int64"), "u": ("uint16", "int32", "uint32", "int64"),
-             "f": ("float32", "float64")}
-    if dtype.kind not in kinds:
-        raise TypeError(f"{name!r} is of {dtype}: an array is of " + ", ".join(DTYPES))
-    choices = [np.dtype(kind) for kind in kinds[dtype.kind] if kind in dtypes]
-    if dtype.kind in "iu" and not choices:
-        choices = [np.dtype("float32")]  # weights of edges
-    return next((kind for kind in choices if np.can_cast(dtype, kind)), choices[-1])
+def _target(name: str, columns: Sequence[Column], dtypes: Sequence[str], gaps: bool) -> np.dtype:
+    """Returns the type in which columns are stored: their own, or one of ``dtypes`` that holds it."""
+    own = [column.array.dtype for column in columns]
+    if any(dtype_name(dtype) == "bfloat16" for dtype in own):
+        whole = len({dtype_name(dtype) for dtype in own}) == 1 and "bfloat16" in dtypes and not gaps
+        return own[0] if whole else np.dtype("float32")
+    common = np.result_type(*own)
+    if gaps and common.kind == "b":
+        common = np.dtype("int8")
+    if common.name in dtypes:
+        return common
+    if common.kind not in _HOLDERS:
+        raise TypeError(f"{name!r} is of {common}: an array is of " + ", ".join(DTYPES))
+    choices = [np.dtype(holder) for holder in _HOLDERS[common.kind] if holder in dtypes]
+    if not choices:
+        return np.dtype("float32")  # integers as weights
+    return next((holder for holder in choices if np.can_cast(common, holder)), choices[-1])
 
 
-def _converted(name: str, column: Column, target: np.dtype, missing: int | None) -> np.ndarray:
-    values = _matrix(column.array)
-    if column.missing is None or not column.missing.any():
-        return exactly(name, values, target)
-    if target.kind != "f" and missing is None:
-        raise ValueError(f"{name!r}: row {column.first_missing} is missing, and {target} has no value for that: fill such "
-                         "rows, or drop them")
-    nothing = np.nan if target.kind == "f" or missing is None else missing
-    result = np.where(_matrix(column.missing), nothing, exactly(name, _filled(values, column.missing), target))
-    return np.ascontiguousarray(result, target)
+def _unused(name: str, columns: Sequence[Column], target: np.dtype) -> int:
+    """Returns an integer that no value is, to stand for a missing one."""
+    bounds = np.iinfo(target)
+    for null in (bounds.min, bounds.max, *range(bounds.min + 1, min(bounds.min + 256, bounds.max))):
+        if not any((column.array == null).any() for column in columns):
+            return int(null)
+    raise ValueError(f"{name!r} has all values that {target} can have, and some are missing: give it as a wider type")
 
 
-def _filled(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    return np.where(_matrix(missing), values.dtype.type(0), values)
+def _converted(name: str, column: Column, target: np.dtype, null: int | None) -> np.ndarray:
+    values, missing = _matrix(column.array), column.missing
+    if dtype_name(values.dtype) == "bfloat16" and target.name == "float32":
+        values = (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if missing is None or not missing.any():
+        return lent(exactly(name, values, target))[0]
+    holes = np.broadcast_to(_matrix(missing), values.shape)
+    result = exactly(name, np.where(holes, values.dtype.type(0), values), target)
+    return np.where(holes, target.type(np.nan if target.kind == "f" or null is None else null), result)

@@ -209,10 +209,7 @@ void BindArray(nb::module_& module) {
           "The number of values in a row.")
       .def_prop_ro(
           "dtype",
-          [](const PyArray& array) {
-            return nb::module_::import_("numpy").attr("dtype")(
-                std::string(DataTypeName(array.entry().dtype)));
-          },
+          [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
           nb::sig("def dtype(self) -> numpy.dtype"), "The ``numpy.dtype`` of its values.")
       .def_prop_ro(
           "layout",

@@ -110,7 +110,7 @@ nb::list ArraysAsTuples(const PyGraph& graph) {
       for (const ArrayAlias& alias : series->aliases)
         aliases[nb::str(alias.name.data(), alias.name.size())] = alias.history.back();
     arrays.append(nb::make_tuple(
-        *name, nb::make_tuple(entry.rows, entry.dim), std::string(DataTypeName(entry.dtype)),
+        *name, nb::make_tuple(entry.rows, entry.dim), nb::borrow(NumpyType(entry.dtype)),
         std::string(ArrayLayoutName(entry.layout)), nb::tuple(versions), aliases));
   }
   return arrays;
@@ -275,7 +275,7 @@ nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
 nb::list EdgeAttributes(const PyGraph& graph) {
   nb::list attributes;
   for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes())
-    attributes.append(nb::make_tuple(info.name, std::string(DataTypeName(info.dtype)), info.dim));
+    attributes.append(nb::make_tuple(info.name, nb::borrow(NumpyType(info.dtype)), info.dim));
   return attributes;
 }
 

@@ -29,9 +29,13 @@ struct IngestArguments {
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
-  nb::typed<nb::list, nb::any> arrays;  ///< (name, path or matrix, dtype)
-  nb::typed<nb::list, nb::any>
-      edge_arrays;    ///< (name, one matrix or None per entry of `edges`, or one for all, dtype)
+  /// (name, path or matrix, dtype), and optionally a dict of str: attributes of the array
+  nb::typed<nb::list, nb::any> arrays;
+  /// (name, one matrix or None per entry of `edges`, or one for all, dtype), and optionally such a
+  /// dict
+  nb::typed<nb::list, nb::any> edge_arrays;
+  /// (column of a text file, its type)
+  std::vector<std::pair<std::string, std::string>> types;
   std::string homes;  ///< "edgecut" or "owner"; empty: none, or from homes_file
   nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
@@ -58,11 +62,14 @@ class IngestInput {
     }
     for (const auto& [type, count] : arguments.vertex_types)
       options_.vertex_ranges.push_back({type, count});
-    for (const nb::handle array : arguments.arrays)
+    for (const nb::handle array : arguments.arrays) {
       options_.arrays.push_back(
           FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
+      options_.arrays.back().attributes = AttributesOf(array);
+    }
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));
+    for (const auto& [name, type] : arguments.types) options_.types.emplace(name, type);
     options_.columns = arguments.columns;
     if (!arguments.nodes.empty()) options_.nodes = Path(arguments.nodes);
     options_.node_columns = arguments.node_columns;
@@ -143,11 +150,21 @@ class IngestInput {
     return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
   }
 
+  /// Returns the metadata in the fourth item of an array, a dict of str, if there is one.
+  static std::vector<std::pair<std::string, std::string>> AttributesOf(nb::handle array) {
+    std::vector<std::pair<std::string, std::string>> attributes;
+    if (nb::len(array) > 3)
+      for (const auto& [key, value] : nb::cast<nb::dict>(array[3]))
+        attributes.emplace_back(nb::cast<std::string>(key), nb::cast<std::string>(value));
+    return attributes;
+  }
+
   static EdgeArrayFile EdgeArrayOf(nb::handle array) {
     const auto name = nb::cast<std::string>(array[0]);
     const auto dtype = nb::cast<std::string>(array[2]);
     EdgeArrayFile file{.name = name,
-                       .dtype = dtype == "int64" ? DataType::kInt64 : DataType::kFloat32};
+                       .dtype = ParseDataType(dtype).value_or(DataType::kInvalid),
+                       .attributes = AttributesOf(array)};
     for (const nb::handle part : array[1]) {
       if (part.is_none()) {
         file.files.emplace_back().name = name;
@@ -211,6 +228,7 @@ void BindIngest(nb::module_& module) {
       .def_rw("node_columns", &A::node_columns)
       .def_rw("arrays", &A::arrays)
       .def_rw("edge_arrays", &A::edge_arrays)
+      .def_rw("types", &A::types)
       .def_rw("homes", &A::homes)
       .def_rw("homes_file", &A::homes_file, nb::arg().none())
       .def_rw("directions", &A::directions)

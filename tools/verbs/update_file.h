@@ -12,6 +12,7 @@
 #include "index/input/table_reader.h"
 #include "rhizome/write_batch.h"
 #include "tools/cli/cli.h"
+#include "tools/import/elements.h"
 #include "tools/verbs/change_marks.h"
 
 namespace rhizome {
@@ -100,7 +101,7 @@ class UpdateFile {
   std::optional<std::size_t> type_;
   std::optional<std::size_t> weight_;
   std::vector<std::pair<std::size_t, std::size_t>> attributes_;
-  DataType dtype_ = DataType::kInvalid;  // for kRows: dtype of the array
+  ElementType element_ = DataType::kInvalid;  // for kRows: of the array
   std::uint64_t dim_ = 0;
 };
 

@@ -21,10 +21,12 @@ struct ChangesFlags {
   std::uint64_t last = 0;
 };
 
-/// Converts a float32 edge attribute, stored as the bits of a double, to JSON.
-Json FloatJson(std::int64_t bits) {
+/// Converts a value of an edge attribute, an integer or the bits of a double, to JSON.
+Json ValueJson(const EdgeAttributeInfo& info, std::int64_t bits) {
+  const ElementType type(info);
+  if (info.dtype != DataType::kFloat32) return ToJson(type, std::as_bytes(std::span(&bits, 1)))[0];
   const auto number = static_cast<float>(std::bit_cast<double>(bits));
-  return ToJson(DataType::kFloat32, std::as_bytes(std::span(&number, 1)))[0];
+  return ToJson(type, std::as_bytes(std::span(&number, 1)))[0];
 }
 
 /// Converts changes to JSON lines that `put` reads.
@@ -52,7 +54,7 @@ class ChangeLines {
         if (array == nullptr)
           return Fail(Status::NotFound(fmt::format("array '{}' no longer exists", change.name)));
         return Json{{"id", IdJson(change.id)},
-                    {"rows", {{change.name, ToJson(array->dtype, change.row)}}}};
+                    {"rows", {{change.name, ToJson(ElementType(*array), change.row)}}}};
       }
       default:
         return std::optional<Json>();
@@ -68,10 +70,8 @@ class ChangeLines {
     if (change.attributes.empty()) return line;
     for (const EdgeAttributeInfo& info : about) {
       Json values = Json::array();
-      for (std::uint64_t i = 0; i < info.dim; ++i) {
-        const std::int64_t bits = change.attributes[info.first_value + i];
-        values.push_back(info.dtype == DataType::kInt64 ? Json(bits) : FloatJson(bits));
-      }
+      for (std::uint64_t i = 0; i < info.dim; ++i)
+        values.push_back(ValueJson(info, change.attributes[info.first_value + i]));
       line[info.name] = info.dim == 1 ? values[0] : values;
     }
     return line;

@@ -25,10 +25,9 @@ std::string DescribeGet(const Json& f) {
   for (std::size_t i = 0; i < values.size(); i += kColumns) {
     std::vector<std::string> row = {fmt::format("{}:", i)};
     for (std::size_t j = i; j < std::min(values.size(), i + kColumns); ++j) {
-      row.push_back(values[j].is_string() ? values[j].get<std::string>()
-                    : values[j].is_number_integer()
-                        ? values[j].dump()
-                        : fmt::format("{:.5g}", values[j].get<double>()));
+      row.push_back(values[j].is_string()         ? values[j].get<std::string>()
+                    : values[j].is_number_float() ? fmt::format("{:.5g}", values[j].get<double>())
+                                                  : values[j].dump());
     }
     table.Add(std::move(row));
   }
@@ -45,7 +44,7 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
   Json fields = {{"id", IdJson(*opened.graph->ExternalIdOf(vertex))},
                  {"array", flags.array},
                  {"dtype", DataTypeName(array->entry().dtype)},
-                 {"values", ToJson(array->entry().dtype, row)}};
+                 {"values", ToJson(ElementType(array->entry()), row)}};
   RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, *opened.graph, array->entry(), fields, vertex));
   return Answer{std::move(fields), DescribeGet, {}};
 }

@@ -23,7 +23,7 @@
 namespace RHIZOME_API rhizome {
 
 /// Returns the name of the C++ type T in the spelling of DataTypeName. Types that no array has get
-/// similar names: "float64", "int16", "bool".
+/// similar names: "uint64", "long double".
 template <typename T>
 requires std::is_arithmetic_v<T>
 constexpr std::string_view NumberTypeName() {
@@ -58,7 +58,7 @@ class EdgeValue {
 
   /// Returns the representation of the value in an attribute of `dtype`: an integer, or the bits of
   /// a double. Returns nullopt if the value does not fit: a float, or an integer beyond int64, for
-  /// an attribute of integers.
+  /// an attribute of integers; an integer that the dtype would round, for one of floats.
   std::optional<std::int64_t> BitsAs(DataType dtype) const;
 
   std::string_view type_name() const;  ///< for messages: "int64", "float64" or "uint64"
