@@ -74,7 +74,7 @@ class IngestInput:
         arguments.ids = self.ids
         arguments.node_columns = ["id"]
         if self.ids is not None and self.vertices is not None and self.vertices.types is not None:
-            arguments.types, arguments.type_names = self.vertices.types, self.vertices.type_names
+            arguments.id_types, arguments.id_type_names = self.vertices.types, self.vertices.type_names
             arguments.node_columns = ["id", "type"]
         arguments.vertices = self.count
         arguments.arrays = [stored[name] if name in stored else (name, as_path(self.arrays[name]), "")

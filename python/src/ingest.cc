@@ -22,9 +22,10 @@ struct IngestArguments {
   /// of the sources, range of the targets). Ids are int64 [n] or a list of str; a range is None or
   /// (first, count).
   nb::typed<nb::list, nb::any> edges;
-  nb::object ids = nb::none();    ///< ids of the vertices, in the same form
-  nb::object types = nb::none();  ///< type of each of `ids`, an index of type_names: uint16 [n]
-  std::vector<std::string> type_names;
+  nb::object ids = nb::none();  ///< ids of the vertices, in the same form
+  nb::object id_types =
+      nb::none();  ///< type of each of `ids`, an index of id_type_names: uint16 [n]
+  std::vector<std::string> id_type_names;
   std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< name and count of each type
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
@@ -36,7 +37,7 @@ struct IngestArguments {
   nb::typed<nb::list, nb::any> edge_arrays;
   /// (column of a text file, its type)
   std::vector<std::pair<std::string, std::string>> types;
-  std::string homes;  ///< "edgecut" or "owner"; empty: none, or from homes_file
+  std::string homes;                   ///< "edgecut" or "owner"; empty: none, or from homes_file
   nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
   std::string layout = "row";
@@ -126,12 +127,12 @@ class IngestInput {
   }
 
   std::span<const std::string_view> TypesOf(const IngestArguments& arguments) {
-    if (arguments.types.is_none()) return {};
+    if (arguments.id_types.is_none()) return {};
     using Codes = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    const auto codes = nb::cast<Codes>(arguments.types, false);
+    const auto codes = nb::cast<Codes>(arguments.id_types, false);
     std::vector<std::string_view>& types = texts_.emplace_back();
     for (std::size_t i = 0; i < codes.size(); ++i)
-      types.push_back(arguments.type_names.at(codes.data()[i]));
+      types.push_back(arguments.id_type_names.at(codes.data()[i]));
     return types;
   }
 
@@ -220,8 +221,8 @@ void BindIngest(nb::module_& module) {
       .def_rw("path", &A::path)
       .def_rw("edges", &A::edges)
       .def_rw("ids", &A::ids, nb::arg().none())
-      .def_rw("types", &A::types, nb::arg().none())
-      .def_rw("type_names", &A::type_names)
+      .def_rw("id_types", &A::id_types, nb::arg().none())
+      .def_rw("id_type_names", &A::id_type_names)
       .def_rw("vertex_types", &A::vertex_types)
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes)
