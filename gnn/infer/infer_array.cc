@@ -101,7 +101,10 @@ Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
       const std::unique_ptr<ChunkArray> array,
       ChunkArray::Open(job.store().fs(), made.root, made.arrays.front(), made.files));
   RHIZOME_RETURN_IF_ERROR(
-      options.take({.graph = job.graph(), .array = *array, .task = job.task()}));
+      options.take({.graph = job.graph(),
+                    .array = *array,
+                    .task = job.task(),
+                    .class_names = job.class_names()}));
   return std::string();
 }
 

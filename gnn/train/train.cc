@@ -350,6 +350,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
   report.task = job.labels.task;
+  report.class_names = job.class_names;
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
   report.network = job.model->FullSpec();
@@ -375,7 +376,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   if (resumes && (transport == nullptr || transport->rank() == 0)) scratch->Keep();
   JobState state{.scratch = *scratch,
                  .best = BestModel(AbsolutePath(job.store->fs(), options.job.out), job.labels.task,
-                                   job.monitor),
+                                   job.monitor, job.class_names),
                  .once = once,
                  .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);

@@ -15,6 +15,7 @@
 #include "index/generation/spilled_graph.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
+#include "storage/array/text_files.h"
 #include "storage/base/mutant.h"
 #include "storage/store/generation_writer.h"
 
@@ -80,6 +81,13 @@ std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
   return std::max(threads, 1U);
 }
 
+/// Returns a function that copies the texts of the codes of `holder` unchanged.
+WriteTextsOf CarryTexts(const CompactionInput& input, const ArrayEntry& holder) {
+  return [store = input.store, holder](FileSystem& fs, const Path& root, std::string_view name) {
+    return CopyTexts(fs, store->GenerationFolder(), holder, store->manifest().files, root, name);
+  };
+}
+
 /// Returns an array of the graph carried over to the next generation. `*in_place` is whether rows
 /// are mostly copied from front to back; it is set once there is an order.
 ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
@@ -111,6 +119,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
   array.read_rows = [rows](std::span<const VertexId> vertices, std::span<std::byte> out) {
     return (*rows)->Read(vertices, out);
   };
+  if (HasTexts(entry)) array.write_texts = CarryTexts(input, entry);
   return array;
 }
 
@@ -188,6 +197,9 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
       graph.attribute_layout = array.layout;
       graph.attribute_codec = array.codec;
       graph.attribute_chunk_rows = array.chunk_rows;
+      if (HolderOfTexts(manifest, array) == &array)
+        graph.attribute_texts[array.name.substr(0, array.name.rfind('.'))] = {
+            CarryTexts(input, array)};
       continue;
     }
     const bool flags =

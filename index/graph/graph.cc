@@ -38,17 +38,6 @@
 namespace rhizome {
 namespace {
 
-std::string_view DirectionName(Direction direction) {
-  switch (direction) {
-    case Direction::kOut:
-      return "out";
-    case Direction::kIn:
-      return "in";
-    default:
-      return "both";
-  }
-}
-
 // Appends the part `range` of a vertex's list, whose entries all have one type, as neighbours.
 // `list` is the whole list.
 void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
@@ -64,9 +53,9 @@ void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
 Status AppendList(const Adjacency& adjacency, LocalId local, Direction direction,
                   std::optional<TypeId> wanted, const VertexOrder& order,
                   std::vector<Neighbor>& out) {
-  const Adjacency::Range all = adjacency.Entries(local, direction);
   std::vector<LocalId> scratch;
   RHIZOME_ASSIGN_OR_RETURN(const auto list, adjacency.FetchList(local, direction, scratch));
+  const Adjacency::Range all = adjacency.Entries(local, direction);
   if (wanted) {
     AppendRange(adjacency, direction, *wanted, list, all.first,
                 adjacency.EntriesOfType(local, direction, *wanted), order, out);
@@ -169,12 +158,7 @@ Status GraphState::CheckHolds(std::int64_t id, std::string_view what) const {
 
 Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   RHIZOME_RETURN_IF_ERROR(CheckHolds(vertex));
-  if (!parts_->partitions.front().has(direction))
-    return Status::InvalidArgument(fmt::format(
-        "{}: {}-lists were requested, but this store keeps only {}-lists; ingest it again with "
-        "`directions=both`",
-        store_->path().string(), DirectionName(direction), DirectionName(info().directions)));
-  return Status::Ok();
+  return parts_->CheckDirection(direction);
 }
 
 Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction direction) const {
@@ -184,7 +168,8 @@ Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction 
   if (!home.loaded())
     return Fail(parts_->CheckLoaded(owner, fmt::format("the degree of vertex {}", vertex)));
   const auto local = home.Find(row);
-  RHIZOME_CHECK(local);  // the parser compared the owned rows with the order
+  if (!local) return Fail(parts_->MissingRow(row, owner, owner));
+  RHIZOME_RETURN_IF_ERROR(home.CheckEntries(*local, direction));
   return home.GlobalDegree(*local, direction);
 }
 

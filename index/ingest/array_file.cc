@@ -238,7 +238,7 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
       auto array, HasRows(context.fs, file) ? ReadDense(context, file) : ReadSparse(context, file));
   array->name = file.name;
   array->path = file.path.string();
-  array->attributes = file.attributes;
+  if (file.attributes) array->attributes = *file.attributes;
   context.Hold(array->memory_bytes());
   return array;
 }

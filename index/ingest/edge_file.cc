@@ -74,9 +74,15 @@ class EdgeReader {
  public:
   EdgeReader(IngestContext& context, IdCollector& ids)
       : context_(context), ids_(ids), columns_(FindColumns(context.options.columns)) {
+    for (const std::string& type : context.options.edge_types) table_.type_names.Add(type);
     table_.columns.attributes = EdgeAttributesOf(context.options);
-    for (const std::size_t column : columns_.attributes)
-      inferred_.emplace_back(TypeOfColumn(context.options, context.options.columns[column]));
+    for (const std::size_t column : columns_.attributes) {
+      const auto type = TypeOfColumn(context.options, context.options.columns[column]);
+      const bool is_text = type && type->is_text;
+      inferred_.emplace_back(is_text ? std::nullopt : type);
+      texts_.push_back(is_text ? std::optional<TextCodes>(std::in_place) : std::nullopt);
+    }
+    staged_texts_.resize(texts_.size());
     std::size_t attribute = inferred_.size();
     for (const EdgeArrayFile& array : context.options.edge_arrays) {
       const bool weight = array.name == kWeight;
@@ -120,9 +126,17 @@ class EdgeReader {
     RHIZOME_RETURN_IF_ERROR(ids_.status());
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
     for (std::size_t a = 0; a < inferred_.size(); ++a) {
-      inferred_[a].Finish(columns.attributes[a].values());
-      columns.attributes[a].attributes = inferred_[a].Attributes(columns.attributes[a].dtype());
+      EdgeAttribute& attribute = columns.attributes[a];
+      if (texts_[a]) {
+        attribute.attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
+        table_.text_bytes += texts_[a]->memory_bytes();
+        table_.texts[attribute.name()] = (*std::move(texts_[a])).Sort();
+        continue;
+      }
+      inferred_[a].Finish(attribute.values());
+      attribute.attributes = inferred_[a].Attributes(attribute.dtype());
     }
+    RHIZOME_RETURN_IF_ERROR(TakeTextsOfArrays(columns));
     if (spool_) {
       table_.columns.attributes = spool_->edges.attributes;
       RHIZOME_ASSIGN_OR_RETURN(table_.spool, spool_->Finish(block_edges_));
@@ -132,6 +146,23 @@ class EdgeReader {
   }
 
  private:
+  /// Takes the texts of edge arrays (EdgeArrayFile::texts), whose rows are codes already.
+  Status TakeTextsOfArrays(EdgeList& columns) {
+    for (const EdgeArrayFile& array : context_.options.edge_arrays) {
+      if (!array.texts) continue;
+      if (array.dtype != DataType::kInt64 || array.name == kWeight)
+        return Status::InvalidArgument(
+            fmt::format("edge attribute '{}': codes of texts must be int64, but it is {}",
+                        array.name, DataTypeName(array.dtype)));
+      const auto attribute = std::find_if(
+          columns.attributes.begin(), columns.attributes.end(),
+          [&](const EdgeAttribute& candidate) { return candidate.name() == array.name; });
+      attribute->attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
+      table_.texts[array.name] = TextsInOrder(array.texts);
+    }
+    return Status::Ok();
+  }
+
   Status ReadContent(const EdgeFile& file) {
     if (file.spans) return ReadSpans(file);
     return ContentExtension(file.path) == ".npy" ? ReadNpy(file) : ReadTable(file.path);
@@ -302,8 +333,7 @@ class EdgeReader {
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
     if (columns_.type) columns.type.push_back(table_.type_names.Add(fields[*columns_.type]));
     if (weight) columns.weight.push_back(*weight);
-    for (std::size_t a = 0; a < inferred_.size(); ++a)
-      inferred_[a].Keep(columns.attributes[a].values());
+    for (std::size_t a = 0; a < inferred_.size(); ++a) Keep(a, columns.attributes[a].values());
     if (file_->src)
       AddShifted(staged_src_, staged_dst_);
     else
@@ -330,7 +360,13 @@ class EdgeReader {
   std::optional<std::string> Stage(std::string_view field, std::size_t attribute) {
     const std::string& name = context_.options.columns[columns_.attributes[attribute]];
     ValueColumn& column = inferred_[attribute];
-    if (auto reason = column.Stage(field, name)) return reason;
+    staged_texts_[attribute].reset();
+    if (texts_[attribute]) return StageText(field, name, attribute);
+    if (auto reason = column.Stage(field, name)) {
+      if (ParseDouble(field) || IsDecimal(field) || name == kTime) return reason;
+      if (column.kind() == ValueColumn::Kind::kNothing) return StageText(field, name, attribute);
+      return fmt::format("{}, or give the column the type text (`types`)", *reason);
+    }
     if (name != kTime || !(column.staged_null() || column.staged_float())) return std::nullopt;
     return fmt::format(
         "the time '{}' is neither an integer (such as seconds since 1970) nor a date or time (such "
@@ -338,10 +374,29 @@ class EdgeReader {
         field);
   }
 
+  std::optional<std::string> StageText(std::string_view field, std::string_view name,
+                                       std::size_t attribute) {
+    staged_texts_[attribute] = field;
+    return TextCodes::Refuse(field, name);
+  }
+
+  /// Adds the staged value of an attribute. Texts are numbers in order of first occurrence, which
+  /// the build replaces (GraphInput::attribute_texts); nulls before the first text are negative.
+  void Keep(std::size_t attribute, ValueList& values) {
+    auto& text = staged_texts_[attribute];
+    if (!text) return inferred_[attribute].Keep(values);
+    if (!texts_[attribute]) texts_[attribute].emplace();
+    values.Add(texts_[attribute]->Add(*text));
+  }
+
   Status Progress(const InputStream& stream) {
     return context_.Progress(kReadEdgesPhase, stream, OwnBytes());
   }
-  std::uint64_t OwnBytes() const { return ids_.memory_bytes() + table_.memory_bytes(); }
+  std::uint64_t OwnBytes() const {
+    std::uint64_t bytes = ids_.memory_bytes() + table_.memory_bytes();
+    for (const auto& texts : texts_) bytes += texts ? texts->memory_bytes() : 0;
+    return bytes;
+  }
 
   IngestContext& context_;
   IdCollector& ids_;
@@ -350,7 +405,9 @@ class EdgeReader {
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
-  std::vector<ValueColumn> inferred_;  // by attribute that is a column of the edge files
+  std::vector<ValueColumn> inferred_;            // by attribute that is a column of the edge files
+  std::vector<std::optional<TextCodes>> texts_;  // likewise: set once the column has texts
+  std::vector<std::optional<std::string>> staged_texts_;
   std::vector<EdgeArray> arrays_;
   std::size_t number_ = 0;  // index of file_
   std::int64_t staged_src_ = 0;

@@ -14,6 +14,7 @@
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
+#include "index/ingest/text_column.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/bytes_left.h"
@@ -129,13 +130,16 @@ class SpillingIngest {
     // Arrays are bound in the order of the options, as in memory, because they are numbered in this
     // order.
     auto spilled_array = arrays_.begin();
-    for (const ArrayFile& file : options_.arrays)
+    for (const ArrayFile& file : options_.arrays) {
       input.arrays.push_back(IsSplitOfHomes(file)
                                  ? BindArray(split_, row_of_vertex)
                                  : BindSpilledArray(*spilled_array++, vertex_of_line));
+      if (file.texts) RHIZOME_RETURN_IF_ERROR(SetTexts(file.texts, input.arrays.back()));
+    }
     SetLayouts(options_, input);
     input.spilled = std::make_shared<SpilledGraph>();
     TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
+    input.attribute_texts = std::move(edges_.texts);
     return input;
   }
 

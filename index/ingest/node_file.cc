@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kReadNodesPhase = "read nodes";
 
-enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kOther };
+enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kText, kOther };
 
 Role RoleOf(const std::string& name, const IngestOptions& options) {
   const std::string& split = options.split_column.empty() ? "split" : options.split_column;
@@ -25,19 +25,23 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "type" || name == "ntype") return Role::kType;
   if (name == "label") return Role::kLabel;
   // A column `split` in addition to the chosen split column would use the same array name.
-  if (name == "-" || name == "name" || name == "split") return Role::kSkip;
+  if (name == "-" || name == "split") return Role::kSkip;
+  if (name == "name") return Role::kText;
   return Role::kOther;
 }
 
 class NodeReader {
  public:
   NodeReader(IngestContext& context, IdCollector& ids) : context_(context), ids_(ids) {
+    for (const std::string& type : context.options.vertex_types) table_.type_names.Add(type);
     for (const std::string& name : context.options.node_columns) {
       roles_.push_back(RoleOf(name, context.options));
       if (roles_.back() == Role::kLabel)
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
+      if (roles_.back() == Role::kText)
+        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
       if (roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
@@ -142,12 +146,19 @@ std::uint64_t NodeTable::memory_bytes() const {
   return bytes;
 }
 
+bool HasVertexTypes(const IngestOptions& options) {
+  if (!options.vertex_ranges.empty()) return true;
+  return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
+    return RoleOf(name, options) == Role::kType;
+  });
+}
+
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
   std::vector<std::string> names;
   for (const std::string& name : options.node_columns) {
     const Role role = RoleOf(name, options);
     if (role == Role::kSplit) names.emplace_back("split");
-    if (role == Role::kLabel || role == Role::kOther) names.push_back(name);
+    if (role == Role::kLabel || role == Role::kText || role == Role::kOther) names.push_back(name);
   }
   return names;
 }
@@ -182,7 +193,11 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   RHIZOME_RETURN_IF_ERROR(options.node_ids
                               ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
                               : reader.Read(*options.nodes));
-  return std::move(reader).TakeTable();
+  NodeTable table = std::move(reader).TakeTable();
+  if (!options.node_lines || *options.node_lines == table.lines) return table;
+  return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
+                                                  options.nodes->string(), *options.node_lines,
+                                                  table.lines)));
 }
 
 }  // namespace internal

@@ -83,16 +83,17 @@ bool FitsInteger(std::int64_t value, DataType dtype) {
 }  // namespace
 
 std::optional<ColumnType> ParseColumnType(std::string_view name) {
-  if (name == kTypeTimestamp) return ColumnType{DataType::kInt64, true};
+  if (name == kTypeTimestamp) return ColumnType{.dtype = DataType::kInt64, .is_timestamp = true};
+  if (name == kTypeText) return ColumnType{.dtype = DataType::kInt64, .is_text = true};
   for (const DataType dtype : kTypes)
-    if (name == DataTypeName(dtype)) return ColumnType{dtype, false};
+    if (name == DataTypeName(dtype)) return ColumnType{.dtype = dtype};
   return std::nullopt;
 }
 
 std::string ColumnTypeNames() {
   std::string names;
   for (const DataType dtype : kTypes) names += fmt::format("{}, ", DataTypeName(dtype));
-  return names + std::string(kTypeTimestamp);
+  return fmt::format("{}{}, {}", names, kTypeTimestamp, kTypeText);
 }
 
 Result<std::optional<ColumnType>> ColumnTypeOf(const std::map<std::string, std::string>& types,

@@ -21,6 +21,7 @@ inline namespace internal {
 struct ColumnType {
   DataType dtype = DataType::kInvalid;
   bool is_timestamp = false;
+  bool is_text = false;  ///< the column has texts (TextColumn), which ValueColumn does not accept
 };
 
 /// Returns the type of that name: one of ColumnTypeNames().

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._repr import Box, as_html, boxed
-from ._types import as_array, block_rows
+from ._types import as_array, as_integers, as_text, block_rows
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -70,6 +70,29 @@ class Array(_core.Array):
     def __dlpack_device__(self) -> tuple[int, int]:
         """Returns the device of host memory."""
         return 1, 0
+
+    def texts(self, ids: Any) -> list[str | None]:
+        """Returns the texts of vertices in an array of texts, such as a property ``title``; None: it has no text.
+
+        ``ids``: vertex ids int64 [n], or anything that NumPy converts to integers. Brackets return the codes instead:
+        -1, or the position of the text among all texts of the array. In ``label`` the codes are the classes.
+        Errors: InvalidArgument, the array holds numbers; IndexError; TypeError; Corruption; IoError.
+        """
+        return _core.texts_of_vertices(self.graph._core, self.name, ids)
+
+    def text_of(self, codes: Any) -> list[str | None]:
+        """Returns the texts of codes, int64 [n]; None for -1.
+
+        Errors: InvalidArgument, the array holds numbers, or there is no such code; TypeError; Corruption; IoError.
+        """
+        return _core.texts_of_codes(self.graph._core, self.name, as_integers(codes, "codes"))
+
+    def code_of(self, text: str) -> int | None:
+        """Returns the code of a text; None if the array does not have it.
+
+        Errors: InvalidArgument, the array holds numbers; TypeError; Corruption; IoError.
+        """
+        return _core.code_of_text(self.graph._core, self.name, as_text(text, "a text"))
 
     def arrow_batches(self, rows: int | None = None) -> Any:
         """Returns a pyarrow.RecordBatchReader over all rows, which reads each block on demand.

@@ -84,7 +84,7 @@ def joined(name: str, columns: Sequence[Column | None], counts: Sequence[int]) -
     there = [column for column in columns if column is not None]
     kinds = {column.type or ("float" if column.array.dtype.kind == "f" else "integer") for column in there}
     if len(kinds) > 1:
-        raise TypeError(f"{name!r} is of type {' in one table, and of type '.join(sorted(kinds))} in another")
+        raise TypeError(f"{name!r} has " + ", ".join(f"{kind}s in one table" for kind in sorted(kinds)))
     absent = [column is None for column in columns]
     if kinds == {"text"}:
         texts = [text for column, count in zip(columns, counts) for text in ([""] * count if column is None else column.values)]

@@ -24,7 +24,7 @@ from ._types import (
 from .errors import NotFound
 
 LogLevel = Literal["debug", "info", "warning", "error", "off"]
-Topology = Literal["auto", "memory", "disk"]
+Topology = Literal["auto", "memory", "disk", "lazy"]
 
 
 class Graph:
@@ -140,8 +140,13 @@ class Graph:
         }
 
     @property
+    def class_names(self) -> list[str]:
+        """The names of the classes of ``label``, by class; empty if the classes have no names."""
+        return _core.class_names(self._core, "label")
+
+    @property
     def topology_on_disk(self) -> bool:
-        """Whether neighbour lists are read from disk because they do not fit in ``memory``."""
+        """Whether neighbour lists are read from disk, not from memory."""
         return self._core.topology_on_disk
 
     @property
@@ -469,7 +474,9 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
 
     ``mode``: "r" to read, concurrently with any number of other processes; "w" to write as well, one process at a time.
     ``memory``: maximum memory for topology and caches, in bytes or as a text such as "2G".
-    ``topology``: neighbour lists in "memory" or on "disk"; "auto": on disk if they need more than half of ``memory``.
+    ``topology``: neighbour lists in "memory" or on "disk"; "auto": on disk if they need more than half of ``memory``;
+    "lazy": offsets, order and ids on disk, too, for look-ups of a few vertices: opening is instant, each look-up reads
+    the blocks that it needs, and samplers, loaders, scans of edges and writes raise InvalidArgument.
     ``at``: the ``point`` of a graph that is held in some process at least until this one is open. The graph is then
     fixed at exactly that state, and holds it, too. None: the last commit.
     ``log``: called with each event of at least ``log_level``, by the main thread or by the thread that closes the
@@ -477,7 +484,7 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
     Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` no longer exists; OutOfMemory, reporting the
     required size; Corruption; Unsupported, a newer format.
     """
-    for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
+    for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk", "lazy")),
                                 ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
         if value not in values:
             raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(values)}")

@@ -60,7 +60,7 @@ class IngestInput:
             columns = {name: stored_column(name, values) for name, values in self.edge_arrays.items()}
             arguments.edge_arrays = [(name, *values) for name, values in columns.items()]
         stored = {name: stored_array(name, values) for name, values in self.arrays.items() if not is_path(values)}
-        rows = max((len(matrix) for _, matrix, _, _ in stored.values()), default=None)
+        rows = max((len(matrix) for _, matrix, *_ in stored.values()), default=None)
         bounds = None if self.vertex_types is not None else bounds_of(groups)
         if self.vertex_types is not None:
             arguments.vertex_types = list(self.vertex_types.items())

@@ -106,9 +106,6 @@ def _labels(graph: Graph, vertices: np.ndarray) -> list[Any]:
     """Returns the labels of vertices, as names if the classes have names."""
     if "label" not in graph.arrays or graph["label"].dim != 1:
         return [None] * len(vertices)
-    import json  # pylint: disable=import-outside-toplevel
-
-    labels = graph["label"]
-    names = json.loads(labels.attributes.get("label_names", "[]"))
+    labels, names = graph["label"], graph.class_names
     return [names[label] if isinstance(label, int) and 0 <= label < len(names) else label
             for label in labels[vertices][:, 0].tolist()]

@@ -28,21 +28,32 @@ class Values(NamedTuple):
     parts: list[Optional[np.ndarray]]  #: each [rows, dim] of one type, C-contiguous and lent; None: no values
     dtype: str
     attributes: dict[str, str]  #: ``null``: the integer that stands for a missing value; ``type``: what the values mean
+    texts: list[str] | None = None  #: the texts whose codes the values are
 
 
-def stored_array(name: str, values: Any) -> tuple[str, np.ndarray, str, dict[str, str]]:
-    """Returns an array of vertices: name, rows [n, dim], type and attributes.
+def stored_array(name: str, values: Any) -> tuple[str, np.ndarray, str, dict[str, str], list[str] | None]:
+    """Returns an array of vertices: name, rows [n, dim], type, attributes, and texts whose codes the rows are.
 
     Errors: TypeError, ValueError: values of another type, or that would change, naming the array and the row.
     """
     stored = stored_parts(name, [column_of(name, values)])
-    assert stored.parts[0] is not None
-    return name, stored.parts[0], stored.dtype, stored.attributes
+    rows = stored.parts[0]
+    assert rows is not None
+    attributes = dict(stored.attributes)
+    if attributes and rows.shape[1] == 1 and name not in _MISSING:
+        # As of every new array: what vertices have that are added later.
+        if rows.dtype.kind == "i":
+            attributes["missing"] = "-1"
+        elif stored.dtype == "uint8":
+            attributes["missing"] = "255"
+    return name, rows, stored.dtype, attributes, stored.texts
 
 
 def matrix_of(name: str, values: Any) -> np.ndarray:
     """Returns the rows of an array that cannot have attributes. Errors: as ``stored_array``; ValueError, one is missing."""
     column = column_of(name, values)
+    if column.type == "text":
+        raise TypeError(f"{name!r} has texts such as {next(iter(column.values), '')!r}: ingest such an array, or give numbers")
     if column.first_missing is not None and column.array.dtype.kind != "f" and name not in _MISSING:
         raise ValueError(f"{name!r}: row {column.first_missing} is missing: ingest such an array, or fill its rows")
     matrix = stored_parts(name, [column]).parts[0]
@@ -53,9 +64,8 @@ def matrix_of(name: str, values: Any) -> np.ndarray:
 def stored_parts(name: str, columns: Sequence[Column | None], dtypes: Sequence[str] = DTYPES) -> Values:
     """Returns columns of one name in one type, of ``dtypes``; for None there are no values. Errors: as ``stored_array``."""
     there = [column for column in columns if column is not None]
-    texts = next((column for column in there if column.type == "text"), None)
-    if texts is not None:
-        raise TypeError(f"{name!r} has texts such as {texts.values[0] if len(texts) else ''!r}: give numbers")
+    if any(column.type == "text" for column in there):
+        return _coded(name, columns, dtypes)
     if any(column.array.ndim not in (1, 2) for column in there):
         raise ValueError(f"{name!r} has more than two dimensions: an array has one or two")
     widths = {_matrix(column.array).shape[1] for column in there if column.array.size}
@@ -77,10 +87,26 @@ def stored_parts(name: str, columns: Sequence[Column | None], dtypes: Sequence[s
     return Values(parts, dtype_name(target), attributes)
 
 
+def _coded(name: str, columns: Sequence[Column | None], dtypes: Sequence[str]) -> Values:
+    """Returns texts as codes, int64 [n, 1]: their places among all texts in ascending order; -1 for none."""
+    there = [column for column in columns if column is not None]
+    if any(column.type != "text" for column in there):
+        raise TypeError(f"{name!r} has texts in one place, and numbers in another")
+    if "int64" not in dtypes:
+        raise TypeError(f"{name!r} has texts such as {next(iter(there[0].values), '')!r}: give numbers")
+    texts = sorted({text for column in there for text in column.values} - {""})  # in the order of their UTF-8
+    codes = {text: code for code, text in enumerate(texts)} | {"": -1}
+    parts: list[Optional[np.ndarray]] = []
+    for column in columns:
+        parts.append(None if column is None else
+                     np.fromiter((codes[text] for text in column.values), np.int64, len(column)).reshape(-1, 1))
+    return Values(parts, "int64", {"type": "text"}, texts)
+
+
 def filled(values: Values, counts: Sequence[int]) -> Values:
     """Returns parts without None: rows of the value that stands for a missing one. ``counts``: the rows of each part."""
     some = next(part for part in values.parts if part is not None)
-    nothing = np.nan if some.dtype.kind == "f" else int(values.attributes.get("null", 0))
+    nothing = np.nan if some.dtype.kind == "f" else -1 if values.texts is not None else int(values.attributes.get("null", 0))
     parts = [np.full((count, some.shape[1]), nothing, some.dtype) if part is None else part
              for part, count in zip(values.parts, counts)]
     return values._replace(parts=parts)
@@ -113,7 +139,7 @@ def _target(name: str, columns: Sequence[Column], dtypes: Sequence[str], gaps: b
 def _unused(name: str, columns: Sequence[Column], target: np.dtype) -> int:
     """Returns an integer that no value is, to stand for a missing one."""
     bounds = np.iinfo(target)
-    for null in (bounds.min, bounds.max, *range(bounds.min + 1, min(bounds.min + 256, bounds.max))):
+    for null in (-1 if bounds.min < 0 else bounds.max, bounds.min, bounds.max, *range(bounds.min + 1, min(bounds.min + 256, bounds.max))):
         if not any((column.array == null).any() for column in columns):
             return int(null)
     raise ValueError(f"{name!r} has all values that {target} can have, and some are missing: give it as a wider type")

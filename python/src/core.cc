@@ -179,6 +179,7 @@ NB_MODULE(_core, module) {
   python::BindSampler(module);
   python::BindLoader(module);
   python::BindEdgeValues(module);
+  python::BindTexts(module);
   python::BindWriting(module);
   python::BindIngest(module);
   python::BindJobs(module);

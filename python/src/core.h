@@ -156,6 +156,7 @@ void BindChanges(nb::module_& module);
 void BindSampler(nb::module_& module);
 void BindLoader(nb::module_& module);
 void BindEdgeValues(nb::module_& module);
+void BindTexts(nb::module_& module);
 void BindWriting(nb::module_& module);
 void BindIngest(nb::module_& module);
 void BindJobs(nb::module_& module);

@@ -62,7 +62,7 @@ PointTuple PointAsTuple(const PyGraph& graph) {
 
 /// Opens a store: (1) converts the options; (2) opens it once to list its arrays, so that the
 /// service caches them; (3) opens the service; (4) wraps it in a handle. `topology` is "auto",
-/// "memory" or "disk". `log` is None, or is called with each line of at least `log_level`.
+/// "memory", "disk" or "lazy". `log` is None, or is called with each line of at least `log_level`.
 PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
              const std::string& topology, nb::object log, const std::string& log_level,
              const std::optional<PointTuple>& at) {
@@ -72,6 +72,7 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
   options.memory_budget_bytes = memory_bytes;
   if (topology == "memory") options.topology = TopologyPlace::kMemory;
   if (topology == "disk") options.topology = TopologyPlace::kDirect;
+  if (topology == "lazy") options.topology = TopologyPlace::kLazy;
   std::shared_ptr<LogSink> sink;
   if (!log.is_none()) {
     sink = LogSink::Make(std::move(log));
@@ -355,7 +356,7 @@ void BindGraph(nb::module_& module) {
       .def_prop_ro("num_edges", &CountEdges)
       .def_prop_ro("topology_on_disk",
                    [](const PyGraph& graph) {
-                     return graph.handle()->Use()->memory().topology == TopologyPlace::kDirect;
+                     return graph.handle()->Use()->memory().topology != TopologyPlace::kMemory;
                    })
       .def_prop_ro("sequence", [](const PyGraph& graph) { return graph.Use()->sequence(); })
       .def_prop_ro("vertex_types", [](const PyGraph& graph) { return graph.Use()->vertex_types(); })

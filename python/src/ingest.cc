@@ -30,10 +30,11 @@ struct IngestArguments {
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
-  /// (name, path or matrix, dtype), and optionally a dict of str: attributes of the array
+  /// (name, path or matrix, dtype), and optionally a dict of str, attributes of the array, and a
+  /// list of str or None, the texts whose codes the values are
   nb::typed<nb::list, nb::any> arrays;
   /// (name, one matrix or None per entry of `edges`, or one for all, dtype), and optionally such a
-  /// dict
+  /// dict and list
   nb::typed<nb::list, nb::any> edge_arrays;
   /// (column of a text file, its type)
   std::vector<std::pair<std::string, std::string>> types;
@@ -66,7 +67,10 @@ class IngestInput {
     for (const nb::handle array : arguments.arrays) {
       options_.arrays.push_back(
           FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
-      options_.arrays.back().attributes = AttributesOf(array);
+      // Without attributes, the array has those of every new array.
+      if (auto attributes = AttributesOf(array); !attributes.empty())
+        options_.arrays.back().attributes = std::move(attributes);
+      options_.arrays.back().texts = TextsOf(array);
     }
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));
@@ -151,6 +155,13 @@ class IngestInput {
     return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
   }
 
+  /// Returns the texts in the fifth item of an array, a list of str, if there is one.
+  static std::shared_ptr<const std::vector<std::string>> TextsOf(nb::handle array) {
+    if (nb::len(array) < 5 || array[4].is_none()) return nullptr;
+    return std::make_shared<const std::vector<std::string>>(
+        nb::cast<std::vector<std::string>>(array[4]));
+  }
+
   /// Returns the metadata in the fourth item of an array, a dict of str, if there is one.
   static std::vector<std::pair<std::string, std::string>> AttributesOf(nb::handle array) {
     std::vector<std::pair<std::string, std::string>> attributes;
@@ -165,7 +176,8 @@ class IngestInput {
     const auto dtype = nb::cast<std::string>(array[2]);
     EdgeArrayFile file{.name = name,
                        .dtype = ParseDataType(dtype).value_or(DataType::kInvalid),
-                       .attributes = AttributesOf(array)};
+                       .attributes = AttributesOf(array),
+                       .texts = TextsOf(array)};
     for (const nb::handle part : array[1]) {
       if (part.is_none()) {
         file.files.emplace_back().name = name;

@@ -146,7 +146,12 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
   }
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.files, path, "file"));
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
-  manifest_.series = CarrySeries(store_.impl_->Shown()->series, manifest_.arrays);
+  manifest_.series =
+      CarrySeries(series_ ? *series_ : store_.impl_->Shown()->series, manifest_.arrays);
+  const auto by_name = [](const ArraySeries& one) -> const std::string& { return one.name; };
+  RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.series, by_name, "series"));
+  for (const ArraySeries& one : manifest_.series)
+    RHIZOME_RETURN_IF_ERROR(CheckSeries(one, manifest_.arrays));
   return SyncFolders();
 }
 

@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
@@ -53,6 +56,9 @@ class GenerationWriter {
   /// Sets the rule on keeping earlier generations, replacing the store's current rule.
   void set_keep(const KeepRule& rule) { manifest_.keep = rule; }
 
+  /// Sets the series, replacing those of the store; they must fit the arrays.
+  void set_series(std::vector<ArraySeries> series) { series_ = std::move(series); }
+
   /// Adds an array that a ChunkArrayWriter finished below root(): its arrays() and the result of
   /// Finish.
   /// Errors: kInvalidArgument, a bad entry, or a file of another length.
@@ -83,6 +89,7 @@ class GenerationWriter {
   Store& store_;
   Path root_;
   Manifest manifest_;
+  std::optional<std::vector<ArraySeries>> series_;
   bool prepared_ = false;
 };
 

@@ -330,6 +330,60 @@ def test_bipartite_matrices():
             rz.ingest(path / "wrong.rz", {("user", "buys", "item"): matrix}, vertex_types={"item": 2, "user": 2})
 
 
+def test_nulls_of_integers():
+    """An integer that is missing stays none: the type does not change, and no value is invented."""
+    edges = np.array([[0, 1, 2], [1, 2, 0]])
+    with folder() as path:
+        for values in ([1600000001, 0, 1600000003], [-1, 0, 5], [-(1 << 63), 0, -1]):
+            column = np.ma.MaskedArray(np.array(values), [False, True, False])
+            rz.ingest(path / "g.rz", edges, arrays={"a": column}, edge_arrays={"e": column}, overwrite=True)
+            with rz.open(path / "g.rz") as graph:
+                null = int(graph["a"].attributes["null"])
+                assert graph["a"].dtype == np.int64 and null not in (values[0], values[2])
+                assert graph["a"][[0, 1, 2]].ravel().tolist() == [values[0], null, values[2]]
+                stored = graph.edge_rows("e", np.arange(3)).ravel().tolist()
+                assert len(set(stored)) == 3 and set(stored) > {values[0], values[2]}
+        small = np.ma.MaskedArray(np.arange(256).astype(np.uint8), np.arange(256) == 7)
+        with raises(ValueError, "wider"):
+            rz.ingest(path / "wrong.rz", edges, vertices=256, arrays={"a": np.ma.MaskedArray(
+                np.append(small.data, 7).astype(np.uint8), np.append(small.mask, False))})
+        rz.ingest(path / "small.rz", edges, vertices=256, arrays={"a": small})
+        with rz.open(path / "small.rz") as graph:
+            assert graph["a"].dtype == np.uint8 and graph["a"].attributes["null"] == "7"
+        rz.ingest(path / "bool.rz", edges, arrays={"a": np.ma.MaskedArray([True, False, True], [False, True, False])})
+        with rz.open(path / "bool.rz") as graph:
+            assert graph["a"].attributes["type"] == "bool" and graph["a"][[0, 1, 2]].ravel().tolist() == [1, -1, 1]
+
+
+def test_texts():
+    """Texts of vertices, of edges and of classes are in the store; a class is the place of its name in their order."""
+    titles, topics = ["zebra", "", "ärger", "zebra"], ["music", "botany", None, "music"]
+    nodes = Mapped(id=np.array([7, 8, 9, 10]), title=np.array(titles), label=np.array(topics, object))
+    edges = Mapped(src=np.array([7, 8, 9]), dst=np.array([8, 9, 7]), note=np.array(["b", None, "a"], object))
+    for memory in (0, "64M"):
+        with folder() as path:
+            rz.ingest(path / "g.rz", edges, nodes=nodes, memory=memory)
+            with rz.open(path / "g.rz") as graph:
+                ids = graph.find([7, 8, 9, 10])
+                assert graph["title"].texts(ids) == ["zebra", None, "ärger", "zebra"]
+                assert graph.class_names == ["botany", "music"]
+                assert graph["label"][ids].ravel().tolist() == [1, 0, -1, 1]
+                lists = graph.sampler([-1], edge_ids=True).sample(ids)
+                codes = graph.edge_rows("note", lists.edge_ids).ravel()
+                found = dict(zip(graph.external_ids(lists.vertices[lists.edge_index[0]]), codes.tolist()))
+                assert found == {7: 1, 8: -1, 9: 0}
+                assert graph.verify().ok
+    with folder() as path:
+        by_type = {"paper": Mapped(title=np.array(["x", "y"])), "author": Mapped(age=np.array([1, 2]))}
+        rz.ingest(path / "g.rz", {("author", "writes", "paper"): ([0, 1], [1, 1])}, nodes=by_type)
+        with rz.open(path / "g.rz") as graph:
+            assert graph["title"].texts(np.arange(4)) == ["x", "y", None, None]
+            assert graph["age"][np.arange(4)].ravel().tolist() == [-1, -1, 1, 2]
+        with raises(TypeError, "texts in one"):
+            by_type["author"] = Mapped(title=np.array([1, 2]))
+            rz.ingest(path / "wrong.rz", {("author", "writes", "paper"): ([0], [1])}, nodes=by_type)
+
+
 def test_index_is_left_out_and_said():
     said = []
     handler = logging.Handler()

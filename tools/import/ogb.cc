@@ -12,7 +12,6 @@
 #include "index/ingest/row_sources.h"
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
-#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {
@@ -112,7 +111,11 @@ class OgbReader {
     for (const auto& line : lines) {
       const Triplet triplet{line[0], line[1], line[2]};
       // The three names form the name of a folder.
-      for (const std::string& name : line) RHIZOME_RETURN_IF_ERROR(CheckName(path.string(), name));
+      for (const std::string& name : line) {
+        if (!name.empty() && name.find('/') == name.npos && !name.starts_with('.')) continue;
+        return Status::InvalidArgument(
+            fmt::format("{}: '{}' cannot be a part of a folder's name", path.string(), name));
+      }
       RHIZOME_RETURN_IF_ERROR(
           AddEdges(raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
                    uses[triplet.relation] > 1 ? triplet.folder() : triplet.relation));

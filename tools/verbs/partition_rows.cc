@@ -11,7 +11,7 @@
 #include "storage/base/stopwatch.h"
 #include "storage/io/files.h"
 #include "tools/cli/machine.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/text.h"
 #include "tools/import/dataset.h"
 

@@ -215,7 +215,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["edge_type_names"] = info.edge_types;
   if (!any) return AddHistory(store, fields);
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
-                           Graph::Open(store, {.topology = TopologyPlace::kDirect}));
+                           Graph::Open(store, {.topology = TopologyPlace::kLazy}));
   RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
   fields["vertices"] = graph->live_vertex_count();
   fields["deleted_vertices"] = graph->vertex_count() - graph->live_vertex_count();
@@ -263,7 +263,7 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
                                                          Store::Mode::kRead, {.metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
-                           Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
+                           Graph::Open(*store, {.topology = TopologyPlace::kLazy}));
   const std::pair<std::string, std::string> label{"store", EscapedText(flags.store)};
   const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
   // The text contains line breaks, which fields passed to `describe` must not have.

@@ -9,7 +9,7 @@
 #include "index/ingest/edge_pairs.h"
 #include "storage/io/files.h"
 #include "tools/cli/help.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/scratch_folder.h"
 #include "tools/cli/text.h"
 #include "tools/import/layout_flags.h"

@@ -9,7 +9,7 @@
 #include "storage/base/stopwatch.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/pair_input.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"
@@ -162,7 +162,9 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const LinkScores* const gnn, LoadLinkScores());
   const std::uint64_t base = StartMemory(session, flags.memory_bytes);
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  // Pairs need only ids and rows.
+  const TopologyPlace place = flags.all_edges ? TopologyPlace::kMemory : TopologyPlace::kLazy;
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session, place));
   LinkScoreOptions options = flags.options;
   options.decoder = flags.decoder;
   if (flags.memory_bytes != 0)

@@ -84,7 +84,7 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
   for (const std::string& name : flags.arrays) {
     RHIZOME_RETURN_IF_ERROR(ParseArrayReference(name));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session, TopologyPlace::kLazy));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<ClassNames> labels, ClassNames::Open(opened));
   Json label = nullptr;

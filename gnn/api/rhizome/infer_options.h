@@ -66,7 +66,8 @@ struct InferWorkers {
 struct InferResult {
   const GraphSnapshot& graph;
   const ChunkArray& array;
-  Task task = Task::kMulticlass;  ///< task for which the model was trained
+  Task task = Task::kMulticlass;             ///< task for which the model was trained
+  std::vector<std::string> class_names = {};  ///< of the model, by class; empty: no names
 };
 
 struct InferOptions {

@@ -124,15 +124,19 @@ struct ArrayFile {
   /// value that does not fit is refused; floats are rounded only to a dtype that is named here.
   std::optional<DataType> dtype = {};
 
-  /// Metadata that is stored with the array (ArrayEntry::attributes). `null`: the integer that
-  /// means that a vertex has no value, as a decimal; floats use NaN. `type`: `timestamp` if the
-  /// values are int64 microseconds since 1970 in UTC.
-  std::vector<std::pair<std::string, std::string>> attributes = {};
+  /// Attributes of the stored array (ArrayEntry::attributes). `null`: the integer that means that a
+  /// vertex has no value, as a decimal; floats use NaN. `type`: `timestamp` if the values are int64
+  /// microseconds since 1970 in UTC. Unset: those that every new array gets.
+  std::optional<std::vector<std::pair<std::string, std::string>>> attributes = {};
 
   /// An importer's own rows, which replace the rows of `path`; `path` then appears only in
   /// messages. It may be called more than once. Objects that it refers to must live until the
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
+
+  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none.
+  /// The texts ascend strictly by their bytes; none is empty.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
 /// Maps the ids 0..count-1 of a file to the ids first..first+count-1 of the graph.
@@ -174,6 +178,10 @@ struct EdgeArrayFile {
 
   /// As ArrayFile::attributes; also `type`: `bool` if the values are 0 and 1 for false and true.
   std::vector<std::pair<std::string, std::string>> attributes = {};
+
+  /// As ArrayFile::texts, for dtype kInt64 and dim 1. The caller guarantees that every row is the
+  /// code of a text, or -1.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 
   /// Either one file with the rows of the edges of all edge files, in order; or one file for each
   /// edge file with the rows of its edges, where an entry without a path means zeros.
@@ -224,6 +232,17 @@ struct IngestOptions {
   std::optional<std::uint64_t> vertices = {};  ///< number of vertices, for dense ids
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
+
+  /// Names of the first types, in the order of their numbers. Other names follow in order of first
+  /// occurrence. Without a column of types there may be one name, which all vertices or edges have.
+  std::vector<std::string> vertex_types = {};
+  std::vector<std::string> edge_types = {};
+
+  /// The expected number of lines of `nodes`; any other number is an error.
+  std::optional<std::uint64_t> node_lines = {};
+
+  /// Series of which `arrays` has versions, under their stored names such as emb.v3.
+  std::vector<ArraySeries> series = {};
 
   /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: requires
   /// that there is no nodes file, and that every edge file has ranges.
@@ -278,9 +297,9 @@ struct IngestReport {
 /// file) are the vertex ids; others are numbered in order of first occurrence: nodes file, then
 /// edges, src before dst.
 ///
-/// Types are names (including numbers) that CheckName accepts, numbered in order of first
-/// occurrence; without a type column there is one vertex type "vertex" and one edge type "edge". A
-/// vertex that a typed nodes file does not list has the type "unknown".
+/// Types are names of 1 to 512 bytes of UTF-8 without control characters, numbered in order of
+/// first occurrence; without a type column there is one vertex type "vertex" and one edge type
+/// "edge". A vertex that a typed nodes file does not list has the type "unknown".
 ///
 /// Columns of the nodes file become arrays: label int64 [rows, 1] (-1: none), split uint8 [rows, 1]
 /// (0 train, 1 valid, 2 test, 255 none). Other columns have the type of their values
