@@ -86,12 +86,12 @@ def _files(folder: pathlib.Path) -> None:
     names, subjects, links, features, sets = make()
     with open(folder / "notes.csv", "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerows((name, subject, ("train", "valid", "test")[kind])
+        rows.writerows((name, SUBJECTS[subject], ("train", "valid", "test")[kind])
                        for name, subject, kind in zip(names, subjects.tolist(), sets.tolist()))
     with open(folder / "links.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows((names[a], names[b]) for a, b in links)
     np.save(folder / "features.npy", features)
-    print(f"{folder / 'notes.csv'}: {len(names)} notes: name, subject (a number), train, valid or test\n"
+    print(f"{folder / 'notes.csv'}: {len(names)} notes: name, subject, and train, valid or test\n"
           f"{folder / 'links.csv'}: {len(links)} links between them\n"
           f"{folder / 'features.npy'}: {features.shape[1]} numbers for each note")
 
@@ -118,8 +118,9 @@ def _look(graph: Graph) -> None:
     print(f"{len(sub.vertices)} vertices and {sub.edge_index.shape[1]} edges within two hops")
 
 
-def _predictions(folder: pathlib.Path, graph: Graph) -> dict[str, tuple[int, float]]:
-    """Trains a model; returns the predicted class and its probability by note, or nothing without rhizome-store-gnn."""
+def _predictions(folder: pathlib.Path, graph: Graph) -> dict[str, tuple[str, float]]:
+    """Trains a model; returns the predicted subject and its probability by note, or nothing without rhizome-store-gnn.
+    """
     _step("4. A model, and its predictions")
     model = folder / "model.safetensors"
     _code(f"""rz.train({str(folder / 'notes.rz')!r}, model="sage", hidden=32, fanout=[10, 10], epochs=30,
@@ -134,10 +135,10 @@ def _predictions(folder: pathlib.Path, graph: Graph) -> dict[str, tuple[int, flo
     print("    $ rhizome " + " ".join(command))
     subprocess.run([program(), *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open(folder / "predictions.csv", newline="", encoding="utf-8") as file:
-        predicted = {row["id"]: (int(row["class"]), float(row["probability"])) for row in csv.DictReader(file)}
+        predicted = {row["id"]: (row["class"], float(row["probability"])) for row in csv.DictReader(file)}
     for name in map(str, graph.external_ids(graph.split("test")[::40])):
         subject, probability = predicted[name]
-        print(f"{name:15} predicted: {SUBJECTS[subject]} ({probability:.0%})")
+        print(f"{name:15} predicted: {subject} ({probability:.0%})")
     return predicted
 
 
@@ -149,8 +150,8 @@ def _picture(folder: pathlib.Path, graph: Graph, predicted: dict[str, Any]) -> N
     near = graph.neighbors(np.array(first))
     second = sorted(set(near.ids.tolist()) - {centre, *first})
     names = [str(name) for name in graph.external_ids(np.array([centre, *first, *second]))]
-    labels = graph["label"][np.array([centre, *first, *second])][:, 0].tolist()
-    circles = [Circle(name, predicted[name][0] if name in predicted else label)
+    labels = graph["label"].texts(np.array([centre, *first, *second]))
+    circles = [Circle(name, graph.class_names.index(predicted[name][0] if name in predicted else str(label)))
                for name, label in zip(names, labels)]
     place = {vertex: number for number, vertex in enumerate([centre, *first, *second])}
     owners = np.repeat(first, np.diff(near.offsets)).tolist()
@@ -158,6 +159,6 @@ def _picture(folder: pathlib.Path, graph: Graph, predicted: dict[str, Any]) -> N
     lines += [(place[a], place[b]) for a, b in zip(owners, near.ids.tolist()) if place[a] < place[b]]
     what = "predicted subjects" if predicted else "subjects"
     file = folder / "neighbourhood.svg"
-    file.write_text(picture(circles, len(first), lines, SUBJECTS, f"{_LOOKED_AT} and the notes within two links: {what}"),
+    file.write_text(picture(circles, len(first), lines, graph.class_names, f"{_LOOKED_AT} and the notes within two links: {what}"),
                     encoding="utf-8")
     print(f"{file}: {_LOOKED_AT}, its {len(first)} neighbours and {len(second)} notes next to these, by their {what}")

@@ -140,9 +140,14 @@ def _unused(name: str, columns: Sequence[Column], target: np.dtype) -> int:
     """Returns an integer that no value is, to stand for a missing one."""
     bounds = np.iinfo(target)
     for null in (-1 if bounds.min < 0 else bounds.max, bounds.min, bounds.max, *range(bounds.min + 1, min(bounds.min + 256, bounds.max))):
-        if not any((column.array == null).any() for column in columns):
+        if not any(_has(column, null) for column in columns):
             return int(null)
     raise ValueError(f"{name!r} has all values that {target} can have, and some are missing: give it as a wider type")
+
+
+def _has(column: Column, value: int) -> bool:
+    found = column.array == value
+    return bool((found if column.missing is None else found & ~column.missing).any())
 
 
 def _converted(name: str, column: Column, target: np.dtype, null: int | None) -> np.ndarray:
