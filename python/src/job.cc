@@ -19,7 +19,7 @@ void JobWatch::Finished() {
 }
 
 void JobWatch::Show() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  CheckSignals();
   DeliverLogs();
   if (progress_.is_none()) return;
   std::optional<JobReport> report;

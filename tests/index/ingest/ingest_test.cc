@@ -171,6 +171,23 @@ TEST_F(IngestTest, IsolatedVerticesExistByVerticesArraysAndNodes) {
                 {"`vertices=6`", "strings"});
 }
 
+TEST_F(IngestTest, MoreVerticesThanWereSaidAreRefused) {
+  const Path edges = Write("e.tsv", "0\t1\n1\t2\n2\t3\n");
+  const std::vector<float> x = {0, 1, 2, 3, 4};
+  const Path npy = Write("x.npy", NpyBytes(DataType::kFloat32, 1, x));
+  const Path nodes = Write("n.tsv", "3\n0\n1\n2\n4\n");
+  for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
+    ExpectRefused({.edges = {edges}, .vertices = 3, .spill = spill}, StatusCode::kInvalidArgument,
+                  {"`vertices=3`", "4 vertices", "up to 3"});
+    ExpectRefused(
+        {.edges = {edges}, .arrays = {{.name = "x", .path = npy}}, .vertices = 4, .spill = spill},
+        StatusCode::kInvalidArgument, {"`vertices=4`", "5 vertices"});
+    ExpectRefused({.edges = {edges}, .nodes = nodes, .vertices = 4, .spill = spill},
+                  StatusCode::kInvalidArgument, {"`vertices=4`", "5 vertices"});
+  }
+  ASSERT_OK(Run({.edges = {edges}, .vertices = 4}));
+}
+
 TEST_F(IngestTest, UndirectedPairsAreStoredBothWaysAndLoopsOnce) {
   const auto report = Run({.edges = {Write("e.tsv", "0\t1\n1\t1\n2\t1\n")}, .undirected = true});
   ASSERT_OK(report);
