@@ -21,7 +21,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: PathLike | None = None,
            columns: Sequence[str] = ("src", "dst"), node_columns: Sequence[str] = ("id",), header: bool = False,
-           types: Mapping[str, str] | None = None, undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
+           types: Mapping[str, str] | None = None, undirected: bool = False,
+           directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            progress: Progress | None = None) -> IngestReport:
