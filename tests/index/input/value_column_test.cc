@@ -68,7 +68,8 @@ TEST(ValueColumnTest, IntegersWithNullsStayInt64) {
   }
 }
 
-// The value that means null is one that no element has, whether the elements are before it or after.
+// The value that means null is one that no element has, whether the elements are before it or
+// after.
 TEST(ValueColumnTest, TheValueForNullOccursNowhere) {
   const std::string min = std::to_string(kMin);
   const std::string next = std::to_string(kMin + 1);
@@ -174,9 +175,10 @@ TEST(ValueColumnTest, GivenTypesHoldOrRefuse) {
   EXPECT_EQ(ReadColumn({"1970-01-01T00:00:01"}, "timestamp").values<std::int64_t>(),
             (std::vector<std::int64_t>{1'000'000}));
   const std::vector<std::pair<const char*, const char*>> refused = {
-      {"3.5", "int64"},       {"128", "int8"},        {"-1", "uint8"},    {"2", "bool"},
-      {"1e300", "float32"},   {"1e-180", "float32"},  {"true", "int64"},  {"7", "timestamp"},
-      {"2024-05-01", "int64"}, {"16777217", "float32"}, {"x", "float64"}, {"4294967296", "uint32"}};
+      {"3.5", "int64"},        {"128", "int8"},      {"-1", "uint8"},
+      {"2", "bool"},           {"1e300", "float32"}, {"1e-180", "float32"},
+      {"true", "int64"},       {"7", "timestamp"},   {"2024-05-01", "int64"},
+      {"16777217", "float32"}, {"x", "float64"},     {"4294967296", "uint32"}};
   for (const auto& [field, type] : refused) {
     const Read read = ReadColumn({field}, type);
     EXPECT_NE(read.reason.find(field), std::string::npos) << field << " as " << type;
@@ -196,8 +198,8 @@ TEST(ValueColumnTest, ATypeWhoseValuesAllOccurHasNoNull) {
 /// Writes a number as text, in one of the ways in which programs do.
 std::string RandomNumber(std::mt19937_64& random) {
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  const double value = std::ldexp(static_cast<double>(random() >> 11), pick(200) - 150) *
-                       (pick(2) == 0 ? 1 : -1);
+  const double value =
+      std::ldexp(static_cast<double>(random() >> 11), pick(200) - 150) * (pick(2) == 0 ? 1 : -1);
   constexpr std::array kForms = {"%.3g", "%.6g", "%.9g", "%.17g", "%.2f", "%e"};
   std::array<char, 400> text{};
   std::snprintf(text.data(), text.size(), kForms[static_cast<std::size_t>(pick(kForms.size()))],
