@@ -191,8 +191,7 @@ void BindArray(nb::module_& module) {
           "(rows, values in a row). Vertices that were added since the last compaction are not in\n"
           "the count, but may be read.")
       .def_prop_ro(
-          "dtype",
-          [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
+          "dtype", [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
           nb::sig("def dtype(self) -> numpy.dtype"), "The ``numpy.dtype`` of its values.")
       .def_prop_ro(
           "layout",

@@ -34,7 +34,7 @@ struct IngestArguments {
   nb::typed<nb::list, nb::any> edge_arrays;
   /// (column of a text file, its type)
   std::vector<std::pair<std::string, std::string>> types;
-  std::string homes;  ///< "edgecut" or "owner"; empty: none, or from homes_file
+  std::string homes;                   ///< "edgecut" or "owner"; empty: none, or from homes_file
   nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
   std::string layout = "row";

@@ -207,7 +207,7 @@ std::string RandomNumber(std::mt19937_64& random) {
   return text.data();
 }
 
-// Whatever the order of the numbers, the column holds what strtod makes of each: as float32 only if
+// In any order of the numbers, the column holds what strtod makes of each: as float32 only if
 // that prints the number itself.
 TEST(ValueColumnTest, NoNumberChangesInAnyOrder) {
   std::mt19937_64 random(testing::TestSeed());
