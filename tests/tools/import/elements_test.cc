@@ -176,6 +176,13 @@ TEST(ElementsTest, FloatsAreTextAsOthersWriteThem) {
     EXPECT_EQ(ElementText(DataType::kFloat64, Raw(values).subspan(8 * i, 8)), texts[i]);
 }
 
+TEST(ElementsTest, BareNamesOfNonFiniteNumbersAreQuoted) {
+  EXPECT_EQ(QuoteNonFinite(R"({"a": [NaN, -Infinity,Infinity], "NaN": "Infinity \"NaN"})"),
+            R"({"a": ["NaN", "-Infinity","Infinity"], "NaN": "Infinity \"NaN"})");
+  EXPECT_EQ(QuoteNonFinite(R"(["\\", NaN, "\\\"", NaN])"), R"(["\\", "NaN", "\\\"", "NaN"])");
+  EXPECT_EQ(QuoteNonFinite("NaN\"Na\\"), "\"NaN\"\"Na\\");
+}
+
 TEST(ElementsTest, OtherNamesAreRefused) {
   std::array<std::uint32_t, 2> out{};
   const auto bytes = std::as_writable_bytes(std::span(out));
