@@ -208,8 +208,7 @@ void BindArray(nb::module_& module) {
           "dim", [](const PyArray& array) { return array.entry().dim; },
           "The number of values in a row.")
       .def_prop_ro(
-          "dtype",
-          [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
+          "dtype", [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
           nb::sig("def dtype(self) -> numpy.dtype"), "The ``numpy.dtype`` of its values.")
       .def_prop_ro(
           "layout",

@@ -289,7 +289,7 @@ def test_more_vertices_than_were_said():
 
 
 def test_files_of_arrays():
-    """A file of float64 becomes float32, as an array in memory does."""
+    """A file of float64 stays float64, as an array in memory does."""
     example = Example(RNG)
     wide = example.arrays["feat"].astype(np.float64)
     with folder() as path:
@@ -297,8 +297,8 @@ def test_files_of_arrays():
         rz.ingest(path / "g.rz", example.edges, vertices=300, arrays={"x": path / "x.npy", "y": wide}, layout="chunk",
                   directions="in", scratch=path)
         with rz.open(path / "g.rz") as graph:
-            assert np.array_equal(graph["x"][np.arange(300)], wide.astype(np.float32)) and graph["x"].layout == "chunk"
-            assert np.array_equal(np.asarray(graph["y"]), wide.astype(np.float32))
+            assert np.array_equal(graph["x"][np.arange(300)], wide) and graph["x"].layout == "chunk"
+            assert np.array_equal(np.asarray(graph["y"]), wide) and graph["x"].dtype == graph["y"].dtype == np.float64
             with raises(rz.InvalidArgument, "in"):
                 graph.neighbors(1, "out")
         for wrong in ({"layout": "rows"}, {"directions": "up"}):

@@ -133,7 +133,7 @@ struct EdgeAttributeInfo {
   std::uint64_t dim = 1;
   std::uint64_t first_value = 0;  ///< index of its first value in EdgeFields::attributes
 
-  /// What the values mean: `null` and `type` (EdgeArrayFile::attributes).
+  /// The meaning of the values: `null` and `type` (EdgeArrayFile::attributes).
   std::vector<std::pair<std::string, std::string>> attributes = {};
 };
 
