@@ -179,15 +179,11 @@ struct EdgeArrayFile {
   /// As ArrayFile::attributes; also `type`: `bool` if the values are 0 and 1 for false and true.
   std::vector<std::pair<std::string, std::string>> attributes = {};
 
-  /// As ArrayFile::texts, for dtype kInt64 and dim 1. The caller guarantees that every row is the
-  /// code of a text, or -1.
-  std::shared_ptr<const std::vector<std::string>> texts = {};
-
   /// Either one file with the rows of the edges of all edge files, in order; or one file for each
   /// edge file with the rows of its edges, where an entry without a path means zeros.
   std::vector<ArrayFile> files = {};
 
-  /// As ArrayFile::texts; dtype must be kInt64.
+  /// As ArrayFile::texts; dtype must be kInt64, and dim 1.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
