@@ -158,7 +158,7 @@ class Batch:
             given = by_name.get(name, [0] * dim)
             one = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
             if len(one) != dim:
-                raise ValueError(f"{name!r} has {dim} values per edge, but {len(one)} were given")
+                raise ValueError(f"{name!r} has {dim} value(s) per edge, but {len(one)} were given")
             values += one
         return values
 
@@ -222,6 +222,8 @@ def _named(ids: Any) -> Any:
 def _values(values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64."""
     array = as_array(values)
+    if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
+        array = np.array(array.tolist())
     if array.dtype.kind not in "iuf":
         raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
     return np.ascontiguousarray(array, dtype=np.float64 if array.dtype.kind == "f" else np.int64)
