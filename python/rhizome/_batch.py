@@ -117,7 +117,7 @@ class Batch:
                 raise TypeError("put_edges: a table has the weights and attributes as columns; give src and dst "
                                 "otherwise")
             src, dst, type, weights, attributes = _of_table(src, type)
-        sources, targets = _named(src), _named(dst)
+        sources, targets = _named(src, "src"), _named(dst, "dst")
         values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
         if weights is not None:
             check_nonzero(weights, values, "weights")
@@ -137,7 +137,7 @@ class Batch:
         """
         target = self._graph[array]
         matrix = as_rows(rows, target.dtype, target.shape[1], array)
-        self._core.put_rows(array, _named(ids), matrix)
+        self._core.put_rows(array, _named(ids, "ids"), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
         """Replaces the row, [dim], of one vertex in an array. Errors: as for put_rows."""
@@ -214,9 +214,14 @@ def _types_of_rows(type: Any) -> tuple[list[str], np.ndarray | None]:
     return list(names), np.fromiter((number[name] for name in given), np.int64, len(given))
 
 
-def _named(ids: Any) -> Any:
+def _named(ids: Any, what: str) -> Any:
     """Returns a list of external ids, or an array of vertex ids, depending on the argument."""
-    return list(ids) if isinstance(ids, (list, tuple)) else as_array(ids)
+    if isinstance(ids, (list, tuple)):
+        return list(ids)
+    array = as_array(ids)
+    if array.ndim != 1:
+        raise TypeError(f"{what} must be a list of external ids, or an array of vertex ids with one dimension")
+    return array
 
 
 def _values(values: Any) -> np.ndarray:
