@@ -500,6 +500,8 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
             raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(values)}")
     if log is not None and not callable(log):
         raise TypeError(f"log must be a function or None, not {type(log).__name__}")
+    if at is not None and not isinstance(at, tuple):
+        raise TypeError(f"at must be the point of a graph, not {type(at).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
                             None if at is None else (*Point(*at),))

@@ -97,8 +97,8 @@ class PyArray {
   const ArrayEntry& EntryIn(const Manifest& manifest) const {
     const ArrayEntry* entry = manifest.FindArray(name_);
     if (entry == nullptr)
-      Raise(Status::NotFound("no array '" + name_ + "'; the graph's attribute `arrays` has the " +
-                             "names that there are"));
+      Raise(Status::NotFound("there is no array '" + name_ +
+                             "'; existing arrays: " + ListedArrays(manifest)));
     if (IsOfEdges(*entry))
       Raise(Status::InvalidArgument("'" + name_ + "' is not an array of vertices"));
     return *entry;

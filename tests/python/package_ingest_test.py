@@ -209,7 +209,7 @@ def test_data():
         check(path / "g.rz", data, want(*example.edges.tolist(), "edge", example.weights), arrays={"half": feat[:, :2]})
         with rz.open(path / "g.rz") as graph:
             assert np.array_equal(graph["feat"][np.arange(300)], feat)
-            assert set(graph) == {"feat", "half", "label", "split"}
+            assert set(graph.arrays) == {"feat", "half", "label", "split"}
             assert np.array_equal(graph["label"][np.arange(300)][:, 0], label)
             assert np.array_equal(graph.split("val"), np.flatnonzero(parts == 1))
         writes, cites = RNG.integers(0, 20, (2, 50)), RNG.integers(0, 20, (2, 60))

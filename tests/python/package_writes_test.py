@@ -217,7 +217,7 @@ def test_attributes_by_name():
             for text, call in (
                     ("'at': ..., 'zeal': ...", lambda: batch.put_edge(0, 1, attributes=[1, 2, 3])),
                     ("no attribute 'amuont'", lambda: batch.put_edge(0, 1, attributes={"amuont": 3})),
-                    ("'at' has 2 values per edge, but 1", lambda: batch.put_edge(0, 1, attributes={"at": 3})),
+                    ("'at' has 2 value(s) per edge, but 1", lambda: batch.put_edge(0, 1, attributes={"at": 3})),
                     ("without names", lambda: batch.put_edges([0], [1], attributes=[[1]])),
                     ("src and dst", lambda: batch.put_edges({"a": [1], "b": [2]})),
                     ("no attribute 'zele'", lambda: batch.put_edges({"src": [1], "dst": [2], "zele": [3]})),
