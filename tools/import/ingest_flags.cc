@@ -5,8 +5,8 @@
 #include <charconv>
 #include <map>
 
-#include "index/ingest/edge_rows.h"
 #include "index/ingest/row_sources.h"
+#include "index/input/convert.h"
 #include "storage/array/array_facts.h"
 #include "storage/io/files.h"
 #include "tools/import/homes_json.h"
