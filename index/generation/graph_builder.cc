@@ -112,7 +112,7 @@ class GraphBuilder {
 };
 
 // Builds a generation:
-// 1. checks the input and numbers its arrays;
+// 1. checks the input, numbers its arrays, and begins the generation, so that no other job does;
 // 2. partitions the edges, and chooses the owner and, if wanted, the home of each vertex (Divide);
 // 3. orders the rows (OrderRows);
 // 4. writes the order, the external ids and the coordinates of the Zarr arrays;
@@ -121,11 +121,11 @@ class GraphBuilder {
 Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(CheckGraphInput(input_, options_));
   NumberArrays();
+  RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
+  if (!input_.series.empty()) writer_->set_series(input_.series);
   RHIZOME_RETURN_IF_ERROR(Divide());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "order", .done = 0, .total = 1}));
   RHIZOME_RETURN_IF_ERROR(OrderRows());
-  RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
-  if (!input_.series.empty()) writer_->set_series(input_.series);
   RHIZOME_RETURN_IF_ERROR(WriteOrder());
   RHIZOME_RETURN_IF_ERROR(WriteIds());
   RHIZOME_RETURN_IF_ERROR(WriteCoordinates());

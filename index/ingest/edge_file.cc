@@ -138,6 +138,7 @@ class EdgeReader {
       inferred_[a].Finish(attribute.values());
       attribute.attributes = inferred_[a].Attributes(attribute.dtype());
     }
+    RHIZOME_RETURN_IF_ERROR(MarkTextsOfArrays(columns));
     if (spool_) {
       table_.columns.attributes = spool_->edges.attributes;
       RHIZOME_ASSIGN_OR_RETURN(table_.spool, spool_->Finish(block_edges_));
@@ -147,6 +148,22 @@ class EdgeReader {
   }
 
  private:
+  /// Marks the edge arrays that are codes of texts (EdgeArrayFile::texts).
+  Status MarkTextsOfArrays(EdgeList& columns) {
+    for (const EdgeArrayFile& array : context_.options.edge_arrays) {
+      if (!array.texts) continue;
+      if (array.dtype != DataType::kInt64 || array.name == kWeight)
+        return Status::InvalidArgument(
+            fmt::format("edge attribute '{}': codes of texts must be int64, but it is {}",
+                        array.name, DataTypeName(array.dtype)));
+      const auto attribute = std::find_if(
+          columns.attributes.begin(), columns.attributes.end(),
+          [&](const EdgeAttribute& candidate) { return candidate.name() == array.name; });
+      attribute->attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
+    }
+    return Status::Ok();
+  }
+
   Status ReadContent(const EdgeFile& file) {
     if (file.spans) return ReadSpans(file);
     return ContentExtension(file.path) == ".npy" ? ReadNpy(file) : ReadTable(file.path);
@@ -397,7 +414,7 @@ class EdgeReader {
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
-  std::vector<ValueColumn> inferred_;  // by attribute that is a column of the edge files
+  std::vector<ValueColumn> inferred_;            // by attribute that is a column of the edge files
   std::vector<std::optional<TextCodes>> texts_;  // likewise: set once the column has texts
   std::vector<std::optional<std::string>> staged_texts_;
   std::vector<EdgeArray> arrays_;

@@ -135,6 +135,8 @@ Status CheckOptions(const IngestOptions& options) {
     return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
   if (options.node_ids && !options.nodes)
     return Status::InvalidArgument("ids of nodes in memory need a name; set `nodes` as well");
+  if (!options.node_types.empty() && !options.node_ids)
+    return Status::InvalidArgument("types of vertices in memory need the ids in memory");
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckFirstTypes("vertex", options.vertex_types, HasVertexTypes(options)));
@@ -184,6 +186,7 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   const ImpliedVertices implied = CountImplied(options, arrays);
   RHIZOME_ASSIGN_OR_RETURN(IdTable::Vertices vertices,
                            std::move(parsed.ids).Resolve(implied.count, implied.why));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexBound(options, vertices.count));
   if (vertices.count == 0)
     return Fail(Status::InvalidArgument("the input has no vertices; nothing was written"));
   const bool nodes = options.nodes.has_value();

@@ -88,7 +88,7 @@ class SpillingIngest {
         implied.count > UINT64_MAX / 256 ? UINT64_MAX : implied.count * kBuildBytesPerVertex));
     RHIZOME_ASSIGN_OR_RETURN(vertices_,
                              std::move(ids).Resolve(implied.count, implied.why, control_));
-    return Status::Ok();
+    return CheckVertexBound(options_, vertices_.count);
   }
 
   /// Returns whether the file is the `split` array and homes are wanted. Homes need the training

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 namespace rhizome {
@@ -64,16 +65,23 @@ class NodeReader {
     return Progress(reader->stream());
   }
 
-  // Adds the ids that are in memory; each counts as a line.
-  Status Read(const IdSpan& ids, const Path& path) {
-    if (roles_ != std::vector<Role>{Role::kId} || (!ids.integers.empty() && !ids.texts.empty()))
+  // Adds the ids that are in memory, and their types, if any; each counts as a line.
+  Status Read(const IdSpan& ids, std::span<const std::string_view> types, const Path& path) {
+    std::vector<Role> expected{Role::kId};
+    if (!types.empty()) expected.push_back(Role::kType);
+    if (roles_ != expected || (!ids.integers.empty() && !ids.texts.empty()))
       return Status::InvalidArgument(fmt::format(
-          "{}: ids in memory must be the only column of nodes, and of one kind", path.string()));
+          "{}: ids in memory, and their types, must be the only columns of nodes, and of one kind",
+          path.string()));
+    if (!types.empty() && types.size() != ids.size())
+      return Status::InvalidArgument(fmt::format("{}: there are {} ids, but {} types",
+                                                 path.string(), ids.size(), types.size()));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const std::string number = ids.texts.empty() ? std::to_string(ids.integers[i]) : "";
-      const std::string_view text = ids.texts.empty() ? number : ids.texts[i];
+      const std::array<std::string_view, 2> fields{ids.texts.empty() ? number : ids.texts[i],
+                                                   types.empty() ? "" : types[i]};
       ++table_.lines;
-      if (const auto reason = TakeLine(std::span(&text, 1)))
+      if (const auto reason = TakeLine(std::span(fields).first(expected.size())))
         return Status::InvalidArgument(fmt::format("{}: node {}: {}", path.string(), i, *reason));
       if (table_.lines % kLinesPerReport == 0 || table_.lines == ids.size())
         RHIZOME_RETURN_IF_ERROR(context_.Progress(kReadNodesPhase, {path, table_.lines, ids.size()},
@@ -182,8 +190,9 @@ Status CheckNodeColumns(const IngestOptions& options) {
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   NodeReader reader(context, ids);
   const IngestOptions& options = context.options;
-  RHIZOME_RETURN_IF_ERROR(options.node_ids ? reader.Read(*options.node_ids, *options.nodes)
-                                           : reader.Read(*options.nodes));
+  RHIZOME_RETURN_IF_ERROR(options.node_ids
+                              ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
+                              : reader.Read(*options.nodes));
   NodeTable table = std::move(reader).TakeTable();
   if (!options.node_lines || *options.node_lines == table.lines) return table;
   return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",

@@ -23,18 +23,22 @@ struct IngestArguments {
   /// (first, count).
   nb::typed<nb::list, nb::any> edges;
   nb::object ids = nb::none();  ///< ids of the vertices, in the same form
+  nb::object id_types =
+      nb::none();  ///< type of each of `ids`, an index of id_type_names: uint16 [n]
+  std::vector<std::string> id_type_names;
   std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< name and count of each type
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
-  /// (name, path or matrix, dtype), and optionally a dict of str: attributes of the array
+  /// (name, path or matrix, dtype), and optionally a dict of str, attributes of the array, and a
+  /// list of str or None, the texts whose codes the values are
   nb::typed<nb::list, nb::any> arrays;
   /// (name, one matrix or None per entry of `edges`, or one for all, dtype), and optionally such a
-  /// dict
+  /// dict and list
   nb::typed<nb::list, nb::any> edge_arrays;
   /// (column of a text file, its type)
   std::vector<std::pair<std::string, std::string>> types;
-  std::string homes;  ///< "edgecut" or "owner"; empty: none, or from homes_file
+  std::string homes;                   ///< "edgecut" or "owner"; empty: none, or from homes_file
   nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
   std::string layout = "row";
@@ -56,13 +60,17 @@ class IngestInput {
     if (!arguments.ids.is_none()) {
       options_.node_ids = IdsOf(arguments.ids);
       options_.nodes = Path("the ids");
+      options_.node_types = TypesOf(arguments);
     }
     for (const auto& [type, count] : arguments.vertex_types)
       options_.vertex_ranges.push_back({type, count});
     for (const nb::handle array : arguments.arrays) {
       options_.arrays.push_back(
           FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
-      options_.arrays.back().attributes = AttributesOf(array);
+      // Without attributes, the array has those of every new array.
+      if (auto attributes = AttributesOf(array); !attributes.empty())
+        options_.arrays.back().attributes = std::move(attributes);
+      options_.arrays.back().texts = TextsOf(array);
     }
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));
@@ -122,6 +130,16 @@ class IngestInput {
     return {.texts = texts};
   }
 
+  std::span<const std::string_view> TypesOf(const IngestArguments& arguments) {
+    if (arguments.id_types.is_none()) return {};
+    using Codes = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const auto codes = nb::cast<Codes>(arguments.id_types, false);
+    std::vector<std::string_view>& types = texts_.emplace_back();
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      types.push_back(arguments.id_type_names.at(codes.data()[i]));
+    return types;
+  }
+
   static ArrayFile HomesOf(nb::handle homes) {
     const std::string name(kHomeArray);
     if (!nb::isinstance<nb::str>(homes))
@@ -135,6 +153,13 @@ class IngestInput {
   static std::optional<IdRange> RangeOf(nb::handle range) {
     if (range.is_none()) return std::nullopt;
     return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
+  }
+
+  /// Returns the texts in the fifth item of an array, a list of str, if there is one.
+  static std::shared_ptr<const std::vector<std::string>> TextsOf(nb::handle array) {
+    if (nb::len(array) < 5 || array[4].is_none()) return nullptr;
+    return std::make_shared<const std::vector<std::string>>(
+        nb::cast<std::vector<std::string>>(array[4]));
   }
 
   /// Returns the metadata in the fourth item of an array, a dict of str, if there is one.
@@ -151,7 +176,8 @@ class IngestInput {
     const auto dtype = nb::cast<std::string>(array[2]);
     EdgeArrayFile file{.name = name,
                        .dtype = ParseDataType(dtype).value_or(DataType::kInvalid),
-                       .attributes = AttributesOf(array)};
+                       .attributes = AttributesOf(array),
+                       .texts = TextsOf(array)};
     for (const nb::handle part : array[1]) {
       if (part.is_none()) {
         file.files.emplace_back().name = name;
@@ -207,6 +233,8 @@ void BindIngest(nb::module_& module) {
       .def_rw("path", &A::path)
       .def_rw("edges", &A::edges)
       .def_rw("ids", &A::ids, nb::arg().none())
+      .def_rw("id_types", &A::id_types, nb::arg().none())
+      .def_rw("id_type_names", &A::id_type_names)
       .def_rw("vertex_types", &A::vertex_types)
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes)

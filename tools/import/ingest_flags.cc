@@ -68,7 +68,8 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       "Type of external ids; auto: integer if all ids are integers");
   verb.add_flag("--undirected", options.undirected,
                 "Treat each line as an edge in both directions");
-  verb.add_option("--vertices", options.vertices, "Minimum number of vertices, with ids 0..N-1")
+  verb.add_option("--vertices", options.vertices,
+                  "Number of vertices, with ids 0..N-1; larger ids are refused")
       ->type_name("N");
   verb.add_option("--max-bad-lines", options.max_bad_lines,
                   "Skip and count up to N malformed lines")

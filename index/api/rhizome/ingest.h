@@ -134,8 +134,8 @@ struct ArrayFile {
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
 
-  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none. The
-  /// texts ascend strictly by their bytes; none is empty.
+  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none.
+  /// The texts ascend strictly by their bytes; none is empty.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
@@ -183,7 +183,7 @@ struct EdgeArrayFile {
   /// edge file with the rows of its edges, where an entry without a path means zeros.
   std::vector<ArrayFile> files = {};
 
-  /// As ArrayFile::texts; dtype must be kInt64.
+  /// As ArrayFile::texts; dtype must be kInt64, and dim 1.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
@@ -199,8 +199,13 @@ struct IngestOptions {
   std::optional<Path> nodes = {};
 
   /// Ids in memory, which replace the lines of `nodes`; `nodes` then appears only in messages, and
-  /// `node_columns` must be just "id". A repeated id is an error. Memory: as EdgeFile::spans.
+  /// `node_columns` must be just "id", or "id" and "type" with `node_types`. A repeated id is an
+  /// error. Memory: as EdgeFile::spans.
   std::optional<IdSpan> node_ids = {};
+
+  /// The name of the type of each vertex of `node_ids`; empty: no types. Memory: as
+  /// EdgeFile::spans.
+  std::span<const std::string_view> node_types = {};
   std::vector<ArrayFile> arrays = {};
   std::vector<EdgeArrayFile> edge_arrays = {};
 
@@ -223,7 +228,7 @@ struct IngestOptions {
   bool header = false;  ///< skip the first line of every text file
   IdType id_type = IdType::kAuto;
   bool undirected = false;
-  std::optional<std::uint64_t> vertices = {};  ///< minimum number of vertices, for dense ids
+  std::optional<std::uint64_t> vertices = {};  ///< number of vertices, for dense ids
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
 
@@ -291,9 +296,9 @@ struct IngestReport {
 /// file) are the vertex ids; others are numbered in order of first occurrence: nodes file, then
 /// edges, src before dst.
 ///
-/// Types are names of 1 to 512 bytes of UTF-8 without control characters, numbered in order of first
-/// occurrence; without a type column there is one vertex type "vertex" and one edge type "edge". A
-/// vertex that a typed nodes file does not list has the type "unknown".
+/// Types are names of 1 to 512 bytes of UTF-8 without control characters, numbered in order of
+/// first occurrence; without a type column there is one vertex type "vertex" and one edge type
+/// "edge". A vertex that a typed nodes file does not list has the type "unknown".
 ///
 /// Columns of the nodes file become arrays: label int64 [rows, 1] (-1: none), split uint8 [rows, 1]
 /// (0 train, 1 valid, 2 test, 255 none). Other columns have the type of their values
