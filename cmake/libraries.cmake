@@ -25,7 +25,7 @@ set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/escap
   storage/io/io_queue.h storage/io/outside.h storage/io/unique_folder.h storage/io/walk_files.h
   storage/section/untrusted_json.h storage/array/array_facts.h storage/array/array_versions.h
   storage/array/chunk_writer.h storage/array/codec.h storage/array/row_reader.h storage/array/type_names.h storage/store/build_id.h
-  storage/store/library_versions.h storage/maintenance/upgrade.h storage/remote/rank_calls.h index/base/edge_list.h
+  storage/store/library_versions.h storage/maintenance/upgrade.h storage/remote/rank_calls.h index/base/edge_list.h index/base/value_list.h
   index/base/staleness.h index/partition/partition_input.h index/partition/partitioner.h index/homes/home_array.h
   index/homes/home_partitioner.h index/input/convert.h index/input/input_stream.h index/input/npy.h index/input/npy_header.h
   index/input/number.h index/input/table_reader.h index/input/table_writer.h index/generation/graph_builder.h index/generation/reorder.h
