@@ -216,8 +216,7 @@ std::string DescribeNeighbors(const Json& f) {
   const auto total = f["total"].get<std::uint64_t>();
   std::string text = fmt::format("{}: {}{}", IdText(f["id"]), Plural(total, "neighbour"),
                                  direction == "both" ? "" : fmt::format(" ({}-edges)", direction));
-  if (neighbors.size() < total)
-    text += fmt::format(", the first {}", WithCommas(neighbors.size()));
+  if (neighbors.size() < total) text += fmt::format(", the first {}", WithCommas(neighbors.size()));
   text += "\n";
   TextTable table;
   for (const Json& n : neighbors) {
