@@ -17,13 +17,18 @@ namespace {
 /// would lose it if it came first.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+/// Returns whether a reader of the file would drop blanks around the text.
+bool HasOuterBlanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  return !text.empty() &&
+         (kBlanks.find(text.front()) != kBlanks.npos || kBlanks.find(text.back()) != kBlanks.npos);
+}
 
 /// Returns whether a CSV field must be quoted.
 bool NeedsQuotes(std::string_view text) {
   if (text.empty() || text.starts_with(kByteOrderMark)) return true;
-  if (IsBlank(text.front()) || IsBlank(text.back())) return true;
-  if (text.front() == '#' || text.front() == '%') return true;
+  // A line that begins with # or % may be read as a comment.
+  if (HasOuterBlanks(text) || text.front() == '#' || text.front() == '%') return true;
   return text.find_first_of(",\"\r\n") != text.npos;
 }
 
@@ -69,11 +74,12 @@ Status AppendField(std::string_view text, TableForm form, std::string& line) {
     return Status::Ok();
   }
   const bool tabs = form == TableForm::kTabs;
-  if (text.starts_with(kByteOrderMark) || text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos)
+  if (text.starts_with(kByteOrderMark) || (tabs && HasOuterBlanks(text)) ||
+      text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos)
     return Status::InvalidArgument(
         fmt::format("\"{}\" contains {}a line break or a byte order mark, which only a quoted file "
                     "can represent; write a .csv file instead",
-                    EscapedText(std::string(text)), tabs ? "a tab, " : ""));
+                    EscapedText(std::string(text)), tabs ? "a tab, a blank at an end, " : ""));
   line += text;
   return Status::Ok();
 }

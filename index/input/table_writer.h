@@ -20,8 +20,8 @@ inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' :
 /// Appends a text to a line of a table such that TableReader reads the same text back. CSV quotes
 /// it where that is necessary, also where a blank at its ends or a # at its beginning could be
 /// misread. With kLines a text may contain tabs.
-/// Errors: kInvalidArgument, the text begins with a byte order mark, or contains a tab or a line
-/// break that the form cannot represent.
+/// Errors: kInvalidArgument, the text begins with a byte order mark, or contains a tab, a blank at
+/// an end, or a line break that the form cannot represent.
 Status AppendField(std::string_view text, TableForm form, std::string& line);
 
 /// How the values of a column are written as text.
