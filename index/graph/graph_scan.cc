@@ -46,7 +46,7 @@ class VertexScan::Impl {
       }
       // If several vertices have the same id, all except one are deleted.
       if (delta_->IsDeleted(entry.vertex) || parts_->ids.IsDeleted(entry.vertex)) continue;
-      entry.type = *graph_->TypeOf(entry.vertex);
+      entry.type = ValueOrThrow(graph_->TypeOf(entry.vertex));
       return entry;
     }
   }
@@ -67,6 +67,14 @@ class VertexScan::Impl {
     return Status::Ok();
   }
 
+  /// Ends the scan.
+  void Stop(Status status) {
+    status_ = std::move(status);
+    old_ = parts_->ids.sorted_count();
+    new_ = fresh_ == nullptr ? 0 : fresh_->ids_sorted.size();
+  }
+
+  const Status& status() const { return status_; }
   const GraphSnapshot& graph() const { return *graph_; }
 
  private:
@@ -80,13 +88,22 @@ class VertexScan::Impl {
   const std::shared_ptr<const DeltaRun> fresh_;  // null: nothing was written since the generation
   std::uint64_t old_ = 0;
   std::size_t new_ = 0;
+  Status status_;
 };
 
 VertexScan::VertexScan(const Graph& graph) : impl_(std::make_unique<Impl>(graph)) {}
 VertexScan::~VertexScan() = default;
 VertexScan::VertexScan(VertexScan&&) noexcept = default;
 VertexScan& VertexScan::operator=(VertexScan&&) noexcept = default;
-std::optional<VertexScan::Entry> VertexScan::Next() { return impl_->Next(); }
+std::optional<VertexScan::Entry> VertexScan::Next() {
+  try {
+    return impl_->Next();
+  } catch (...) {
+    impl_->Stop(StatusOfException());
+    return std::nullopt;
+  }
+}
+const Status& VertexScan::status() const { return impl_->status(); }
 Status VertexScan::Seek(const ExternalId& id) {
   return Guarded([&] { return impl_->Seek(id); });
 }

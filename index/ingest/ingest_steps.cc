@@ -62,6 +62,14 @@ ImpliedVertices CountImplied(const IngestOptions& options, std::span<const Array
   return implied;
 }
 
+Status CheckVertexBound(const IngestOptions& options, std::uint64_t count) {
+  if (count <= options.vertices.value_or(count)) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "`vertices={}`, but the input has {} vertices: its ids, or rows of arrays, go up to {}; give "
+      "the number of vertices, or leave the option out",
+      *options.vertices, count, count - 1));
+}
+
 Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes) {
   if (array.rows == expected || (!array.exact_rows && array.rows < expected)) return Status::Ok();
   return Status::InvalidArgument(fmt::format(

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 
+#include "storage/array/array_facts.h"
 #include "storage/base/escaped_text.h"
 #include "storage/base/half.h"
 
@@ -56,6 +58,12 @@ void AppendInteger(const ValueForm& form, std::span<const std::byte> value, std:
 }
 
 // The sign of NaN has no meaning.
+void AppendDouble(double number, std::string& line) {
+  if (std::isnan(number))
+    line += "nan";
+  else
+    fmt::format_to(std::back_inserter(line), "{}", number);
+}
 void AppendFloat(float number, std::string& line) {
   if (std::isnan(number))
     line += "nan";
@@ -113,7 +121,20 @@ void AppendValue(const ValueForm& form, std::span<const std::byte> value, std::s
       AppendInteger<std::uint32_t>(form, value, line);
       break;
     case DataType::kUint8:
+    case DataType::kBool:
       AppendInteger<std::uint8_t>(form, value, line);
+      break;
+    case DataType::kInt8:
+      AppendInteger<std::int8_t>(form, value, line);
+      break;
+    case DataType::kInt16:
+      AppendInteger<std::int16_t>(form, value, line);
+      break;
+    case DataType::kBfloat16:
+      AppendFloat(std::bit_cast<float>(std::uint32_t{Load<std::uint16_t>(value)} << 16), line);
+      break;
+    case DataType::kFloat64:
+      AppendDouble(Load<double>(value), line);
       break;
     case DataType::kInvalid:
       break;

@@ -30,9 +30,6 @@ struct ValueForm {
   std::optional<std::int64_t> null = {};  ///< the integer that means "no value"
 };
 
-/// The attribute of an array of integers that has the value that means "no value", in decimal.
-inline constexpr std::string_view kNullAttribute = "null";
-
 /// Returns the form of the values of an array, from its dtype and attributes.
 ValueForm ValueFormOf(const ArrayEntry& entry);
 

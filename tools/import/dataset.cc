@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "index/generation/graph_builder.h"
+#include "index/ingest/edge_rows.h"
 #include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
 #include "index/input/input_stream.h"
@@ -238,10 +239,7 @@ Status AddEdgeArray(FileSystem& fs, std::string name, std::vector<EdgePart> part
   bool alike = true;
   for (const EdgePart& part : parts) {
     RHIZOME_ASSIGN_OR_RETURN(const auto source, part.open(fs));
-    const bool integers = CanConvert(source->dtype, DataType::kInt64);
-    shapes.push_back({.name = name,
-                      .dim = source->dim,
-                      .dtype = integers ? DataType::kInt64 : DataType::kFloat32});
+    shapes.push_back({.name = name, .dim = source->dim, .dtype = EdgeDtypeOf(source->dtype)});
     alike = alike && shapes.back().dim == shapes.front().dim &&
             shapes.back().dtype == shapes.front().dtype;
   }

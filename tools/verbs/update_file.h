@@ -12,6 +12,8 @@
 #include "index/input/table_reader.h"
 #include "rhizome/write_batch.h"
 #include "tools/cli/cli.h"
+#include "tools/import/elements.h"
+#include "tools/import/stored_texts.h"
 #include "tools/verbs/change_marks.h"
 
 namespace rhizome {
@@ -74,6 +76,7 @@ class UpdateFile {
   UpdateFile(UpdateFormat format, std::shared_ptr<const GraphSnapshot> graph)
       : format_(std::move(format)),
         graph_(std::move(graph)),
+        texts_(*graph_),
         edge_attributes_(graph_->edge_attributes()) {}
   Status FindColumns();
   Status FindArray(std::string_view name);
@@ -84,12 +87,18 @@ class UpdateFile {
   Reason TakeMark(Json& object);
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
-  Reason TakeJsonRow(const std::string& array, const Json& values, const ExternalId& id,
+  Reason TakeJsonRow(const std::string& array, const Json& given, const ExternalId& id,
                      WriteBatch& batch);
   std::optional<std::size_t> AttributeNumber(std::string_view name) const;
+  const ArrayEntry* TextsOfAttribute(const EdgeAttributeInfo& info) const;
+  Reason PutTexts(const ArrayEntry& entry, std::span<const std::string> texts,
+                  const ExternalId& id, WriteBatch& batch);
+  Reason TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry, const Json& value,
+                   EdgeFields& edge);
 
   UpdateFormat format_;
   const std::shared_ptr<const GraphSnapshot> graph_;
+  StoredTexts texts_;                                     // of the graph
   const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
   std::optional<ChangeMark> mark_;
@@ -100,7 +109,7 @@ class UpdateFile {
   std::optional<std::size_t> type_;
   std::optional<std::size_t> weight_;
   std::vector<std::pair<std::size_t, std::size_t>> attributes_;
-  DataType dtype_ = DataType::kInvalid;  // for kRows: dtype of the array
+  ElementType element_ = DataType::kInvalid;  // for kRows: of the array
   std::uint64_t dim_ = 0;
 };
 

@@ -183,7 +183,7 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
       ->default_str("src,dst");
   verb->add_flag("--header", flags->input.header, "Skip the first line of text files");
   verb->add_option("--vertices", flags->input.vertices,
-                   "Minimum number of vertices, with ids 0..N-1")
+                   "Number of vertices, with ids 0..N-1; larger ids are refused")
       ->type_name("N");
   AddPartitioner(*verb, options.kind);
   verb->add_option("--partitions", options.partitions, "Number of partitions")

@@ -38,8 +38,14 @@ class VertexScan {
     TypeId type = 0;
   };
 
-  /// Returns the next vertex; nullopt at the end.
+  /// Returns the next vertex; nullopt at the end, or if an id cannot be read, which `status`
+  /// reports.
   std::optional<Entry> Next();
+
+  /// Returns OK, or the error that ended the scan.
+  /// Errors: kOutOfMemory; of a graph opened with TopologyPlace::kLazy also kCorruption and
+  /// kIoError.
+  const Status& status() const;
 
   /// Moves to the first vertex whose id is not below `id`, which must be of the store's kind or its
   /// canonical text.

@@ -25,6 +25,11 @@ enum class DataType : std::uint8_t {
   kInt32 = 4,
   kUint32 = 5,
   kUint8 = 6,
+  kBool = 7,  ///< one byte, 0 or 1
+  kInt8 = 8,
+  kInt16 = 9,
+  kBfloat16 = 10,  ///< the upper half of a float32
+  kFloat64 = 11,
 };
 
 /// Returns the size of one element in bytes; 0 for kInvalid.
