@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 
+#include "index/input/timestamp.h"
 #include "storage/array/array_facts.h"
 #include "storage/base/escaped_text.h"
 #include "storage/base/half.h"
@@ -50,21 +50,20 @@ T Load(std::span<const std::byte> value) {
   return number;
 }
 
-template <typename T>
-void AppendInteger(const ValueForm& form, std::span<const std::byte> value, std::string& line) {
-  const T number = Load<T>(value);
-  if (form.null && *form.null == static_cast<std::int64_t>(number)) return;
-  fmt::format_to(std::back_inserter(line), "{}", number);
+void AppendInteger(const ValueForm& form, std::int64_t number, std::string& line) {
+  const bool truth = form.dtype == DataType::kBool || form.type == kTypeBool;
+  if (form.null && *form.null == number) return;
+  if (form.type == kTypeTimestamp)
+    line += TimestampText(number);
+  else if (truth && (number == 0 || number == 1))
+    line += number == 1 ? "true" : "false";
+  else
+    line += fmt::format_int(number).str();
 }
 
 // The sign of NaN has no meaning.
-void AppendDouble(double number, std::string& line) {
-  if (std::isnan(number))
-    line += "nan";
-  else
-    fmt::format_to(std::back_inserter(line), "{}", number);
-}
-void AppendFloat(float number, std::string& line) {
+template <typename T>
+void AppendFloat(T number, std::string& line) {
   if (std::isnan(number))
     line += "nan";
   else
@@ -93,14 +92,9 @@ Status AppendField(std::string_view text, TableForm form, std::string& line) {
 }
 
 ValueForm ValueFormOf(const ArrayEntry& entry) {
-  ValueForm form{.dtype = entry.dtype};
-  for (const auto& [key, value] : entry.attributes) {
-    std::int64_t null = 0;
-    if (key != kNullAttribute) continue;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), null);
-    if (error == std::errc() && end == value.data() + value.size()) form.null = null;
-  }
-  return form;
+  return {.dtype = entry.dtype,
+          .null = NullOf(entry.attributes),
+          .type = std::string(TypeOf(entry.attributes))};
 }
 
 void AppendValue(const ValueForm& form, std::span<const std::byte> value, std::string& line) {
@@ -112,29 +106,29 @@ void AppendValue(const ValueForm& form, std::span<const std::byte> value, std::s
       AppendFloat(HalfToFloat(Load<std::uint16_t>(value)), line);
       break;
     case DataType::kInt64:
-      AppendInteger<std::int64_t>(form, value, line);
+      AppendInteger(form, Load<std::int64_t>(value), line);
       break;
     case DataType::kInt32:
-      AppendInteger<std::int32_t>(form, value, line);
+      AppendInteger(form, Load<std::int32_t>(value), line);
       break;
     case DataType::kUint32:
-      AppendInteger<std::uint32_t>(form, value, line);
+      AppendInteger(form, Load<std::uint32_t>(value), line);
       break;
     case DataType::kUint8:
     case DataType::kBool:
-      AppendInteger<std::uint8_t>(form, value, line);
+      AppendInteger(form, Load<std::uint8_t>(value), line);
       break;
     case DataType::kInt8:
-      AppendInteger<std::int8_t>(form, value, line);
+      AppendInteger(form, Load<std::int8_t>(value), line);
       break;
     case DataType::kInt16:
-      AppendInteger<std::int16_t>(form, value, line);
+      AppendInteger(form, Load<std::int16_t>(value), line);
       break;
     case DataType::kBfloat16:
       AppendFloat(std::bit_cast<float>(std::uint32_t{Load<std::uint16_t>(value)} << 16), line);
       break;
     case DataType::kFloat64:
-      AppendDouble(Load<double>(value), line);
+      AppendFloat(Load<double>(value), line);
       break;
     case DataType::kInvalid:
       break;

@@ -28,14 +28,15 @@ Status AppendField(std::string_view text, TableForm form, std::string& line);
 struct ValueForm {
   DataType dtype = DataType::kInvalid;
   std::optional<std::int64_t> null = {};  ///< the integer that means "no value"
+  std::string type = {};                  ///< the attribute `type` of the array
 };
 
 /// Returns the form of the values of an array, from its dtype and attributes.
 ValueForm ValueFormOf(const ArrayEntry& entry);
 
 /// Appends a value, the bytes of one element, as text from which ingestion reads the same value:
-/// integers in decimal, floats with the digits that identify them, `nan`, `inf` and `-inf`, and
-/// nothing for "no value".
+/// integers in decimal, floats with the digits that identify them, `nan`, `inf` and `-inf`, `true`
+/// and `false`, times in ISO 8601, and nothing for "no value".
 void AppendValue(const ValueForm& form, std::span<const std::byte> value, std::string& line);
 
 }  // namespace rhizome

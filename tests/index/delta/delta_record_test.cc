@@ -67,7 +67,8 @@ TEST(DeltaRecordTest, DecodesToTheRunThatWasEncoded) {
 // Builds that know only plain names of types must refuse the record.
 TEST(DeltaRecordTest, OnlyNamesThatAreNotPlainNeedVersion3) {
   const auto version_of = [](const std::string& type, std::uint64_t types) {
-    const DeltaContext context{.vertices = 2, .vertex_types = 1, .edge_types = types, .first = true};
+    const DeltaContext context{
+        .vertices = 2, .vertex_types = 1, .edge_types = types, .first = true};
     DeltaRunBuilder builder(/*symmetric=*/false, /*attribute_count=*/0, /*first_vertex=*/2);
     builder.AddEdgeType(type);
     const auto record = EncodeDeltaRecord(builder.Finish(7), context);

@@ -14,10 +14,10 @@ namespace {
 
 using testing::TempDir;
 
-const std::vector<std::string> kTexts = {"plain",  "a,b",         "say \"so\"", "tab\there",
-                                         "line\nbreak", "cr\rhere", " blank ",   "#comment",
-                                         "%header", "\xEF\xBB\xBFmark", "naît_à", "a;b|c",
-                                         "\"",      "trailing\r"};
+const std::vector<std::string> kTexts = {
+    "plain",    "a,b",     "say \"so\"", "tab\there", "line\nbreak",
+    "cr\rhere", " blank ", "#comment",   "%header",   "\xEF\xBB\xBFmark",
+    "naît_à",   "a;b|c",   "\"",         "trailing\r"};
 
 TEST(TableWriterTest, TheReaderReadsTheSameTextBack) {
   const TempDir dir;
@@ -70,6 +70,28 @@ TEST(TableWriterTest, IntegersHaveAllDigits) {
   EXPECT_EQ(TextOf(DataType::kInt32, std::int32_t{-7}), "-7");
   EXPECT_EQ(TextOf(DataType::kInt32, std::int32_t{-7}, -7), "");
   EXPECT_EQ(TextOf(DataType::kInt64, std::int64_t{6}, -7), "6");
+  EXPECT_EQ(TextOf(DataType::kInt16, std::int16_t{-300}), "-300");
+  EXPECT_EQ(TextOf(DataType::kInt8, std::int8_t{-8}), "-8");
+}
+
+TEST(TableWriterTest, TimesAndTruthHaveTheirOwnTexts) {
+  EXPECT_EQ(TextOf(DataType::kBool, std::uint8_t{1}), "true");
+  EXPECT_EQ(TextOf(DataType::kBool, std::uint8_t{0}), "false");
+  const auto text_of = [](ArrayEntry entry, std::int64_t value) {
+    entry.dtype = DataType::kInt64;
+    std::string line;
+    AppendValue(ValueFormOf(entry), std::as_bytes(std::span(&value, 1)), line);
+    return line;
+  };
+  ArrayEntry time;
+  time.attributes = {{"null", "-5"}, {"type", "timestamp"}};
+  EXPECT_EQ(text_of(time, 1714566600000000), "2024-05-01T12:30:00Z");
+  EXPECT_EQ(text_of(time, -5), "");
+  ArrayEntry truth;
+  truth.attributes = {{"null", "2"}, {"type", "bool"}};
+  EXPECT_EQ(text_of(truth, 1), "true");
+  EXPECT_EQ(text_of(truth, 0), "false");
+  EXPECT_EQ(text_of(truth, 2), "");
 }
 
 TEST(TableWriterTest, FloatsAreIdentifiedByTheirDigits) {
@@ -79,6 +101,9 @@ TEST(TableWriterTest, FloatsAreIdentifiedByTheirDigits) {
   EXPECT_EQ(TextOf(DataType::kFloat32, std::numeric_limits<float>::infinity()), "inf");
   EXPECT_EQ(TextOf(DataType::kFloat32, -std::numeric_limits<float>::infinity()), "-inf");
   EXPECT_EQ(TextOf(DataType::kFloat16, std::uint16_t{0x3C00}), "1");
+  EXPECT_EQ(TextOf(DataType::kBfloat16, std::uint16_t{0x3F80}), "1");
+  EXPECT_EQ(TextOf(DataType::kFloat64, 0.1), "0.1");
+  EXPECT_EQ(TextOf(DataType::kFloat64, 1.0 / 3), "0.3333333333333333");
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 10000; ++round) {
     const auto bits = static_cast<std::uint32_t>(rng());
