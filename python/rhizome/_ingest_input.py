@@ -48,6 +48,8 @@ class IngestInput:
         if files is None:
             groups = [] if self.edges is None else groups_of(self._tables(), self.edge_arrays, self._columns)
             self.vertex_types = counts_of_matrices(groups, self.vertex_types)
+            if not groups and self.ids is None and self.vertex_types is None and self.vertices is not None:
+                self.ids = np.arange(self.vertices.rows)  # there are vertices without edges
             if self.vertices is not None and self.vertices.counts is not None and self.ids is not None:
                 check_ends(groups, self.vertices)
             arguments.edges = self._spans(groups)

@@ -262,6 +262,11 @@ def test_table_of_vertices():
         rz.ingest(path / "rows.rz", np.array([[0, 1, 2], [1, 2, 0]]), nodes=Mapped(y=np.array([0, 1, 0, 1, 1])))
         with rz.open(path / "rows.rz") as graph:
             assert graph.num_vertices == 5 and graph["label"][np.arange(5)].ravel().tolist() == [0, 1, 0, 1, 1]
+        for number, alone in enumerate((Mapped(id=np.array([5, 6]), a=np.array([1, 2])), Mapped(a=np.array([1, 2])),
+                                        {"x": Mapped(a=np.array([1, 2]))})):
+            rz.ingest(path / f"alone{number}.rz", nodes=alone)
+            with rz.open(path / f"alone{number}.rz") as graph:
+                assert graph.num_vertices == 2 and graph.num_edges == 0 and graph["a"][[0, 1]].ravel().tolist() == [1, 2]
         for wrong, options, text in ((Mapped(id=np.array([1, 1])), {}, "id 1 occurs 2 times"),
                                      (Mapped(id=np.array(["a", None])), {}, "row 1"),
                                      (Mapped(id=np.array([1, 2]), split=np.array(["train", "dev"])), {}, "'dev'"),
