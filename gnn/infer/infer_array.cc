@@ -221,6 +221,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   report.array = published;
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
+  report.kept_across_compaction = report.kept > 0 && base->compacted;
   report.ignored = std::move(ignored);
   report.non_finite = std::move(non_finite);
   AddMemory(workers.get(), base_bytes, report);

@@ -18,6 +18,7 @@
 #include "gnn/options/training_options.h"
 #include "gnn/train/best_model.h"
 #include "gnn/train/device_feed.h"
+#include "gnn/train/loss_cause.h"
 #include "gnn/train/measure.h"
 #include "gnn/train/minibatch_steps.h"
 #include "gnn/train/train_feed.h"
@@ -93,6 +94,9 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
     const auto first = FirstNonFinite(*job.graph, options.data.features, JobControl());
     if (!first) return std::nullopt;
     return ToString(*first);
+  };
+  run.find_extreme_inputs = [&job, &options] {
+    return ExtremeInputs(*job.graph, options.data.features, job.sampling.edge_weights);
   };
   return run;
 }

@@ -43,7 +43,8 @@ class EdgeAttribute {
   const ValueList& values() const { return values_; }
   ValueList& values() { return values_; }
 
-  /// What the values mean (array_facts.h: `null`, `type`); stored with the arrays of the attribute.
+  /// The meaning of the values (array_facts.h: `null`, `type`); stored with the arrays of the
+  /// attribute.
   std::vector<std::pair<std::string, std::string>> attributes = {};
 
   /// Add one value; every `dim` values belong to one edge.

@@ -53,6 +53,14 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   return types;
 }
 
+/// Removes retained earlier generations. A handle for reading opens the store for writing to do so.
+Status RemoveKept(Store& store) {
+  if (store.writable()) return store.RemoveKept();
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer,
+                           Store::Open(store.fs(), store.path(), Store::Mode::kWrite));
+  return writer->RemoveKept();
+}
+
 // Estimates the size of the next generation: the size of this one, plus the additions of the delta.
 // If the disk has less free space, retained earlier generations are removed first.
 Status CheckSpace(Store& store, const CompactionInput& input) {
@@ -61,7 +69,7 @@ Status CheckSpace(Store& store, const CompactionInput& input) {
   needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16;
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
-  RHIZOME_RETURN_IF_ERROR(store.RemoveKept());
+  RHIZOME_RETURN_IF_ERROR(RemoveKept(store));
   RHIZOME_ASSIGN_OR_RETURN(free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
   return Status::OutOfSpace(
@@ -137,6 +145,18 @@ void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayI
     array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
 }
 
+/// Marks the rows of a computed array that updates have overwritten. Rows of vertices that are not
+/// in the files were computed (PublishMade).
+void MarkOverwritten(const CompactionInput& input, const ArrayEntry& entry,
+                     std::vector<std::uint8_t>& stale) {
+  const auto merged = input.delta->Merged();
+  if (merged == nullptr) return;
+  for (const DeltaRowRef& row : merged->rows)
+    if (row.array_id == entry.array_id &&
+        static_cast<std::uint64_t>(row.vertex) < input.parts->order.size())
+      stale[static_cast<std::size_t>(row.vertex)] = 1;
+}
+
 /// Marks the rows of a computed array that may differ from a new computation.
 Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInput& graph) {
   const auto origin = OriginOf(entry);
@@ -170,6 +190,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
       if (rows[row] != 0)
         stale[static_cast<std::size_t>(input.parts->order.VertexAt(static_cast<Row>(row)))] = 1;
   }
+  MarkOverwritten(input, entry, stale);
   const auto count = static_cast<std::uint64_t>(std::count(stale.begin(), stale.end(), 1));
   if (count == 0) return Status::Ok();
   auto& facts = graph.arrays.back().attributes;
@@ -364,7 +385,8 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     loading.partitions.clear();
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, loading));
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
+    return switch_to(std::move(parts),
+                     [&](Store& into) { return writer.CommitInto(into, made, base); });
   };
   return BuildGeneration(store, std::move(graph), build, control, hooks);
 }

@@ -207,10 +207,10 @@ Status GraphParts::CheckDirection(Direction direction) const {
 
 Status GraphParts::CheckWhole(std::string_view what) const {
   if (options.topology == TopologyPlace::kLazy)
-    return Status::InvalidArgument(
-        fmt::format("{}: this graph was opened with `topology=lazy`, for look-ups of a few vertices, "
-                    "but {} may need all lists; open it with another `topology`",
-                    store->path().string(), what));
+    return Status::InvalidArgument(fmt::format(
+        "{}: this graph was opened with `topology=lazy`, for look-ups of a few vertices, "
+        "but {} may need all lists; open it with another `topology`",
+        store->path().string(), what));
   return CheckComplete(what);
 }
 
@@ -275,8 +275,7 @@ Result<VertexOrder> internal::LoadOrder(const Store& store, TopologyPlace place)
 Result<VertexIds> internal::LoadVertexIds(const Store& store, TopologyPlace place) {
   const GenerationInfo& info = store.manifest().info;
   if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
-  RHIZOME_ASSIGN_OR_RETURN(auto file,
-                           OpenFile(store, kVertexIdsPath, FileKind::kVertexIds, place));
+  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenFile(store, kVertexIdsPath, FileKind::kVertexIds, place));
   return ParseVertexIds(std::move(file), info);
 }
 

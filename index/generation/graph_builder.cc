@@ -112,7 +112,7 @@ class GraphBuilder {
 };
 
 // Builds a generation:
-// 1. checks the input and numbers its arrays;
+// 1. checks the input, numbers its arrays, and begins the generation, so that no other job does;
 // 2. partitions the edges, and chooses the owner and, if wanted, the home of each vertex (Divide);
 // 3. orders the rows (OrderRows);
 // 4. writes the order, the external ids and the coordinates of the Zarr arrays;
@@ -121,11 +121,11 @@ class GraphBuilder {
 Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(CheckGraphInput(input_, options_));
   NumberArrays();
+  RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
+  if (!input_.series.empty()) writer_->set_series(input_.series);
   RHIZOME_RETURN_IF_ERROR(Divide());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "order", .done = 0, .total = 1}));
   RHIZOME_RETURN_IF_ERROR(OrderRows());
-  RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
-  if (!input_.series.empty()) writer_->set_series(input_.series);
   RHIZOME_RETURN_IF_ERROR(WriteOrder());
   RHIZOME_RETURN_IF_ERROR(WriteIds());
   RHIZOME_RETURN_IF_ERROR(WriteCoordinates());
@@ -432,14 +432,21 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
 }
 
 /// Replaces the values in `rows`, int64, by codes (AttributeTexts::codes).
-void MapCodes(std::span<const std::int64_t> codes, std::span<std::byte> rows) {
-  if (codes.empty()) return;
+/// Errors: kInvalidArgument, a value has no code.
+Status MapCodes(std::string_view name, std::span<const std::int64_t> codes,
+                std::span<std::byte> rows) {
+  if (codes.empty()) return Status::Ok();
   for (std::size_t at = 0; at < rows.size(); at += sizeof(std::int64_t)) {
     std::int64_t code = 0;
     std::memcpy(&code, &rows[at], sizeof(code));
+    if (code >= static_cast<std::int64_t>(codes.size()))
+      return Status::InvalidArgument(
+          fmt::format("edge attribute '{}': code {} stands for no text; there are {}", name, code,
+                      codes.size()));
     code = code < 0 ? -1 : codes[static_cast<std::size_t>(code)];
     std::memcpy(&rows[at], &code, sizeof(code));
   }
+  return Status::Ok();
 }
 
 Status GraphBuilder::WriteAttributes(std::uint32_t partition,
@@ -474,7 +481,8 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
       rows.resize(places.size() * bytes);
       for (std::size_t i = 0; i < places.size(); ++i)
         std::memcpy(rows.data() + i * bytes, attribute.bytes().data() + places[i] * bytes, bytes);
-      if (texts != input_.attribute_texts.end()) MapCodes(texts->second.codes, rows);
+      if (texts != input_.attribute_texts.end())
+        RHIZOME_RETURN_IF_ERROR(MapCodes(attribute.name(), texts->second.codes, rows));
       RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, rows));
     }
     RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());

@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <utility>
 
 #include "index/generation/graph_builder.h"
 #include "rhizome/graph_lookup.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome {
 namespace {
@@ -29,12 +31,20 @@ EdgeBlocks::EdgeBlocks(EdgeScan scan, std::uint64_t block_bytes)
   std::uint64_t edge_bytes = 1;
   for (const EdgeAttributeInfo& attribute : attributes_)
     edge_bytes += attribute.dim * DataTypeBytes(attribute.dtype);
+  texts_.resize(attributes_.size());
   block_edges_ = std::clamp<std::uint64_t>(block_bytes / edge_bytes, 1, kMaxBlockEdges);
 }
 
-Result<EdgeBlocks> EdgeBlocks::Open(const Graph& graph, std::uint64_t block_bytes) {
+Result<EdgeBlocks> EdgeBlocks::Open(const Graph& graph, std::uint64_t block_bytes,
+                                    bool with_texts) {
   RHIZOME_ASSIGN_OR_RETURN(EdgeScan scan, EdgeScan::Open(graph, {.pairs_once = true}));
-  return EdgeBlocks(std::move(scan), block_bytes);
+  EdgeBlocks blocks(std::move(scan), block_bytes);
+  for (std::size_t a = 0; with_texts && a < blocks.attributes_.size(); ++a) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        blocks.texts_[a],
+        TextValues::OpenIfAny(blocks.scan_.graph(), EdgeArrayName(blocks.attributes_[a].name, 0)));
+  }
+  return blocks;
 }
 
 Result<bool> EdgeBlocks::Next(Block& block) {
@@ -47,11 +57,16 @@ Result<bool> EdgeBlocks::Next(Block& block) {
     numbers_.push_back(edge->number);
   }
   block.attributes.resize(attributes_.size());
+  block.texts.resize(attributes_.size());
   for (std::size_t a = 0; a < attributes_.size(); ++a) {
     const EdgeAttributeInfo& attribute = attributes_[a];
     block.attributes[a].resize(numbers_.size() * attribute.dim * DataTypeBytes(attribute.dtype));
     RHIZOME_RETURN_IF_ERROR(
         ReadEdgeRows(scan_.graph(), attribute.name, numbers_, block.attributes[a]));
+    if (texts_[a] == nullptr) continue;
+    std::vector<std::int64_t> codes(numbers_.size() * attribute.dim);
+    std::memcpy(codes.data(), block.attributes[a].data(), block.attributes[a].size());
+    RHIZOME_ASSIGN_OR_RETURN(block.texts[a], texts_[a]->TextsOf(codes));
   }
   return !block.edges.empty();
 }
@@ -67,7 +82,8 @@ EdgeTable::EdgeTable(const GraphSnapshot& graph, TableForm form, bool with_attri
   if (weighted_) columns_.emplace_back("weight");
   if (!with_attributes) return;
   for (const EdgeAttributeInfo& attribute : graph.edge_attributes()) {
-    attributes_.push_back({FormOf(graph, attribute), attribute.dim});
+    const bool texts = TypeOf(attribute.attributes) == kTypeText;
+    attributes_.push_back({FormOf(graph, attribute), attribute.dim, texts});
     for (std::uint64_t i = 0; i < attribute.dim; ++i)
       columns_.push_back(attribute.dim == 1 ? attribute.name
                                             : fmt::format("{}_{}", attribute.name, i));
@@ -102,7 +118,12 @@ Status EdgeTable::Format(const EdgeBlocks::Block& block, std::size_t i, std::str
     const std::size_t bytes = DataTypeBytes(attribute.form.dtype);
     const auto rows = std::span(block.attributes[a]);
     for (std::uint64_t k = i * attribute.dim; k < (i + 1) * attribute.dim; ++k) {
-      AppendValue(attribute.form, rows.subspan(k * bytes, bytes), line);
+      if (!attribute.texts) {
+        AppendValue(attribute.form, rows.subspan(k * bytes, bytes), line);
+      } else if (!block.texts[a][k].empty()) {
+        if (const Status added = AppendField(block.texts[a][k], form_, line); !added.ok())
+          return added.WithContext("a text of an edge attribute");
+      }
       line += separator;
     }
   }

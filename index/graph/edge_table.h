@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "rhizome/graph_scan.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/status.h"
+#include "rhizome/text_values.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -21,12 +23,14 @@ class EdgeBlocks {
   struct Block {
     std::vector<EdgeScan::Entry> edges;
     std::vector<std::vector<std::byte>> attributes;  ///< by attribute: rows, one for each edge
+    std::vector<std::vector<std::string>> texts;     ///< by attribute of texts, if wanted: values
   };
 
   /// Each pair of an undirected graph is returned once. `block_bytes` bounds the bytes of a block's
-  /// attributes.
-  /// Errors: as EdgeScan::Open.
-  static Result<EdgeBlocks> Open(const Graph& graph, std::uint64_t block_bytes);
+  /// attributes, without texts. `with_texts` reads the texts of attributes that hold codes of texts.
+  /// Errors: as EdgeScan::Open; as TextValues::Open.
+  static Result<EdgeBlocks> Open(const Graph& graph, std::uint64_t block_bytes,
+                                 bool with_texts = false);
 
   /// Replaces `block` by the next edges. Returns false, and no edges, at the end.
   /// Errors: any error of reading.
@@ -40,6 +44,7 @@ class EdgeBlocks {
 
   EdgeScan scan_;
   std::vector<EdgeAttributeInfo> attributes_;
+  std::vector<std::shared_ptr<const TextValues>> texts_;  // by attribute; null: not read
   std::size_t block_edges_ = 1;
   std::vector<std::int64_t> numbers_;
 };
@@ -62,6 +67,7 @@ class EdgeTable {
   struct Attribute {
     ValueForm form;
     std::uint64_t dim = 1;
+    bool texts = false;
   };
   const GraphSnapshot& graph_;
   const TableForm form_;

@@ -19,8 +19,8 @@ namespace {
 
 using Visitor = std::function<Status(const EdgeOfVertex& edge)>;
 
-/// The entries of one list of a vertex: those of the generation that are not erased, and those of
-/// the delta.
+/// The entries of one list of a vertex: the generation's entries that are not erased, and the
+/// delta's entries.
 class ListOfVertex {
  public:
   ListOfVertex(const GraphSnapshot& graph, VertexId vertex, Direction list)
@@ -37,9 +37,8 @@ class ListOfVertex {
   Status Visit(std::optional<TypeId> type, const Visitor& visit) const {
     if (delta_->IsDeleted(vertex_)) return Status::Ok();
     if (in_generation())
-      RHIZOME_RETURN_IF_ERROR(ForEachPart([&](PartitionId p, LocalId local) {
-        return VisitPart(p, local, type, visit);
-      }));
+      RHIZOME_RETURN_IF_ERROR(ForEachPart(
+          [&](PartitionId p, LocalId local) { return VisitPart(p, local, type, visit); }));
     return VisitWritten(type, visit);
   }
 
@@ -64,9 +63,7 @@ class ListOfVertex {
   }
 
  private:
-  bool in_generation() const {
-    return static_cast<std::uint64_t>(vertex_) < parts_->order.size();
-  }
+  bool in_generation() const { return static_cast<std::uint64_t>(vertex_) < parts_->order.size(); }
 
   template <typename Each>
   Status ForEachPart(Each&& each) const {
@@ -93,8 +90,7 @@ class ListOfVertex {
       const TypeId type = wanted ? *wanted : partition.TypeOfEntry(local, list_, i);
       const Adjacency::Range range = partition.EntriesOfType(local, list_, type);
       for (std::uint64_t at = range.first; at < range.first + range.count; ++at) {
-        const VertexId neighbor =
-            parts_->order.VertexAt(partition.RowOf(list[at - list_first]));
+        const VertexId neighbor = parts_->order.VertexAt(partition.RowOf(list[at - list_first]));
         if (Erased(neighbor, type)) continue;
         EdgeOfVertex edge{{neighbor, type, partition.Weight(list_, at)}, list_, std::nullopt};
         if (numbered) edge.edge = numbers_.Of({p, partition.EdgeAt(list_, at)});

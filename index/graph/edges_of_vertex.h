@@ -39,7 +39,7 @@ struct TypeDegree {
   std::uint64_t count = 0;
 };
 
-/// Counts the entries by list and type, ascending, without types of which there is no entry. Reads
+/// Counts the entries by list and type, ascending, without types that have no entry. Reads
 /// lists only if the delta may change them. kBoth counts the lists that the store keeps.
 /// Errors: as Graph::Degree.
 /// Threads: any number at once.

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -21,8 +23,10 @@
 #include "index/ingest/store_folder.h"
 #include "index/input/npy_header.h"
 #include "rhizome/store_folder.h"
+#include "rhizome/text_values.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
+#include "storage/array/text_files.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/stopwatch.h"
 #include "storage/io/files.h"
@@ -40,8 +44,9 @@ constexpr std::uint64_t kReportEdges = std::uint64_t{1} << 16;  // between two c
 /// Attributes that refer to the store's own commits or to its numbers of rows, which another store
 /// does not have. Without them, an array that `infer` computed counts as computed from the first
 /// commit of the store that reads the folder.
-constexpr std::array<std::string_view, 5> kFactsOfStore = {
-    "snapshot", kCommitsAttribute, kStaleRowsAttribute, kLostRowsAttribute, kRowsGivenAttribute};
+constexpr std::array<std::string_view, 7> kFactsOfStore = {
+    "snapshot",          kCommitsAttribute,   kStaleRowsAttribute,    kLostRowsAttribute,
+    kRowsGivenAttribute, kTextsAttribute, kTextsPerChunkAttribute};
 
 /// A file that is written in pieces. Threads: one at a time.
 class FolderFile {
@@ -78,6 +83,7 @@ std::vector<std::pair<std::string, std::string>> AttributesOf(const ArrayEntry& 
   auto attributes = entry.attributes;
   std::erase_if(attributes, [](const auto& fact) {
     return fact.first == kDimensionAttribute ||
+           (fact.first == kTypeAttribute && fact.second == kTypeText) ||
            std::find(kFactsOfStore.begin(), kFactsOfStore.end(), fact.first) != kFactsOfStore.end();
   });
   return attributes;
@@ -102,6 +108,7 @@ class FolderWriter {
   Status WriteEdges();
   Status WriteArrays();
   Status WriteArray(const ArrayEntry& entry);
+  Result<std::string> WriteTexts(const ArrayEntry& entry, const std::string& array_file);
   Status WriteEdgeAttributes();
   Status WriteDescription();
   Status Publish();
@@ -246,7 +253,31 @@ Status FolderWriter::WriteArray(const ArrayEntry& entry) {
   }
   described_.arrays.push_back({entry.name, name, entry.dtype, entry.dim, AttributesOf(entry)});
   AddFile(name, all, entry.dim, DataTypeName(entry.dtype));
+  RHIZOME_ASSIGN_OR_RETURN(described_.arrays.back().texts, WriteTexts(entry, name));
   return file.Close();
+}
+
+/// Writes the texts of an array's codes in a file next to its rows, as JSON strings, which can hold
+/// line breaks. Returns the name of the file; empty if the array has numbers.
+Result<std::string> FolderWriter::WriteTexts(const ArrayEntry& entry,
+                                             const std::string& array_file) {
+  if (!HasTexts(entry)) return std::string();
+  constexpr std::uint64_t kAtOnce = 65'536;
+  RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::Open(*graph_, entry.name));
+  std::string name = Path(array_file).replace_extension(".texts.jsonl").string();
+  RHIZOME_ASSIGN_OR_RETURN(FolderFile file, FolderFile::Create(folder_ / name));
+  std::vector<std::int64_t> codes;
+  for (std::uint64_t first = 0; first < texts->size(); first += codes.size()) {
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    codes.resize(std::min(kAtOnce, texts->size() - first));
+    std::iota(codes.begin(), codes.end(), static_cast<std::int64_t>(first));
+    RHIZOME_ASSIGN_OR_RETURN(const auto block, texts->TextsOf(codes));
+    for (const std::string& text : block)
+      RHIZOME_RETURN_IF_ERROR(file.Line(nlohmann::json(text).dump()));
+  }
+  RHIZOME_RETURN_IF_ERROR(file.Close());
+  AddFile(name, texts->size(), 1, "text");
+  return name;
 }
 
 Status FolderWriter::WriteEdgeAttributes() {
@@ -264,6 +295,7 @@ Status FolderWriter::WriteEdgeAttributes() {
     described_.edge_attributes.push_back(
         {attribute.name, name, attribute.dtype, attribute.dim, AttributesOf(*entry)});
     AddFile(name, edges, attribute.dim, DataTypeName(attribute.dtype));
+    RHIZOME_ASSIGN_OR_RETURN(described_.edge_attributes.back().texts, WriteTexts(*entry, name));
   }
   EdgeBlocks::Block block;
   for (std::uint64_t done = 0;; done += block.edges.size()) {

@@ -290,13 +290,19 @@ class LiveGraph {
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
 
  private:
-  Status MeteredCompactState(GraphWriter& writer, const GraphState& now,
+  Status MeteredCompactState(GraphWriter* writer, const GraphState& now,
                              const CompactOptions& options, const JobControl& control);
-  Status CompactState(GraphWriter& writer, const GraphState& now, const CompactOptions& options,
+  Status CompactState(GraphWriter* writer, const GraphState& now, const CompactOptions& options,
                       const JobControl& control);
+  Status SwitchOwn(GraphWriter& writer, std::shared_ptr<const GraphParts> parts,
+                   const CommitGeneration& commit);
+  Status SwitchBeside(const GraphParts& parts, const CommitGeneration& commit,
+                      const JobControl& control);
+  Result<std::unique_ptr<Store>> OpenToCommit(const JobControl& control) const;
+  Status ChangeRule(const CompactOptions& options, const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
   Result<std::unique_ptr<GraphWriter>> MakeWriter();
-  Result<CompactResult> CompactOne(GraphWriter& writer, const CompactOptions& options,
+  Result<CompactResult> CompactOne(GraphWriter* writer, const CompactOptions& options,
                                    const JobControl& control);
   void CleanUp();
   Status CheckProcess() const { return process_.Check("this graph"); }
@@ -357,12 +363,23 @@ Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions
   return result;
 }
 
+// A graph open for reading compacts without being the writer: only the commit needs the writer's
+// lock.
 Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
+  GraphWriter* writer = nullptr;
+  if (store_.writable()) {
+    RHIZOME_ASSIGN_OR_RETURN(writer, Writer());
+  } else if (store_.fixed()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is open at one commit and cannot be compacted", store_.path().string())));
+  } else {
+    RHIZOME_RETURN_IF_ERROR(Refresh());
+    RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is compacted"));
+  }
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", store_.path().string())));
-  auto result = Guarded([&] { return CompactOne(*writer, options, control); });
+  auto result = Guarded([&] { return CompactOne(writer, options, control); });
   compacting_ = false;
   return result;
 }
@@ -372,7 +389,7 @@ Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const Jo
 // 2. compacts the current state (CompactState);
 // 3. if there was nothing to compact, records a changed retention rule;
 // 4. removes the files of a failed attempt or, in the background, earlier generations.
-Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOptions& options,
+Result<CompactResult> LiveGraph::CompactOne(GraphWriter* writer, const CompactOptions& options,
                                             const JobControl& control) {
   static_cast<void>(cleaning_->Join());
   auto now = state();
@@ -387,21 +404,42 @@ Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOp
     result.generation = state()->parts()->store->manifest().generation;
   }
   now.reset();
-  bool clean = result.compacted;
-  if (!result.compacted && status.ok()) {
-    const KeepRule before = store_.Snapshot()->manifest().keep;
-    const KeepRule rule = RuleOf(options, before);
-    clean = rule != before;
-    if (clean) status = store_.Keep(rule);
-  }
-  if (!status.ok()) {
+  if (!result.compacted && status.ok()) status = ChangeRule(options, control);
+  if (writer != nullptr) {
     // Removes the files of the attempt; if that fails, the next open for writing retries.
-    (void)store_.CollectGarbage();
-  } else if (clean) {
-    CleanUp();
+    if (!status.ok()) (void)store_.CollectGarbage();
+    if (result.compacted) CleanUp();
+  } else if (result.compacted) {
+    // Opening for writing removes earlier generations, unless another writer will.
+    static_cast<void>(Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite));
   }
   RHIZOME_RETURN_IF_ERROR(status);
   return result;
+}
+
+// Records a changed retention rule, and removes the generations that it does not keep.
+Status LiveGraph::ChangeRule(const CompactOptions& options, const JobControl& control) {
+  const KeepRule before = store_.Snapshot()->manifest().keep;
+  const KeepRule rule = RuleOf(options, before);
+  if (rule == before) return Status::Ok();
+  if (store_.writable()) {
+    RHIZOME_RETURN_IF_ERROR(store_.Keep(rule));
+    CleanUp();
+    return Status::Ok();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer, OpenToCommit(control));
+  RHIZOME_RETURN_IF_ERROR(writer->Keep(rule));
+  return writer->CollectGarbage();
+}
+
+// Opens the store for writing, for a graph that is open for reading. Waits for other writers to
+// end, because work of hours may depend on it; the caller can cancel.
+Result<std::unique_ptr<Store>> LiveGraph::OpenToCommit(const JobControl& control) const {
+  while (true) {
+    auto opened = Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite);
+    if (opened || opened.error().code() != StatusCode::kBusy) return opened;
+    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "waiting for another writer"}));
+  }
 }
 
 // Removes earlier generations on a background thread, as soon as no reader holds them. If the
@@ -418,7 +456,7 @@ void LiveGraph::CleanUp() {
   if (!cleaning_->Start(clean).ok()) static_cast<void>(Guarded(clean));
 }
 
-Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now,
+Status LiveGraph::MeteredCompactState(GraphWriter* writer, const GraphState& now,
                                       const CompactOptions& options, const JobControl& control) {
   const Stopwatch watch;
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
@@ -450,29 +488,51 @@ Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now
   return status;
 }
 
-Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
+Status LiveGraph::CompactState(GraphWriter* writer, const GraphState& now,
                                const CompactOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
   const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
-                              &writer.pacer()};
+                              writer == nullptr ? nullptr : &writer->pacer()};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
-                             const std::function<Status()>& commit) -> Status {
-    // Loads the commits made during the compaction; most of them are loaded before writers have to
-    // wait.
-    RHIZOME_ASSIGN_OR_RETURN(auto delta,
-                             Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
-    return writer.Rebase(
-        [&]() -> Result<GraphWriter::Base> {
-          // Loads the remaining commits before the commit of the generation, which cannot be
-          // undone.
-          RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
-          return GraphWriter::Base{parts->store, parts, std::move(delta)};
-        },
-        commit);
+                             const CommitGeneration& commit) {
+    return writer == nullptr ? SwitchBeside(*parts, commit, control)
+                             : SwitchOwn(*writer, std::move(parts), commit);
   };
   // The compaction runs at background priority, because readers and writers have precedence.
   return RunInBackground(
       [&] { return CompactGeneration(store_, input, options, control, switch_to); });
+}
+
+Status LiveGraph::SwitchOwn(GraphWriter& writer, std::shared_ptr<const GraphParts> parts,
+                            const CommitGeneration& commit) {
+  // Loads the commits made during the compaction; most of them are loaded before writers have to
+  // wait.
+  RHIZOME_ASSIGN_OR_RETURN(auto delta,
+                           Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
+  return writer.Rebase(
+      [&]() -> Result<GraphWriter::Base> {
+        // Loads the remaining commits before the commit of the generation, which cannot be undone.
+        RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
+        return GraphWriter::Base{parts->store, parts, std::move(delta)};
+      },
+      [&] { return commit(store_); });
+}
+
+// Commits through another handle, and moves this graph to the new generation.
+Status LiveGraph::SwitchBeside(const GraphParts& parts, const CommitGeneration& commit,
+                               const JobControl& control) {
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const auto writer, OpenToCommit(control));
+    // The commits made during the compaction must fit the new generation.
+    RHIZOME_RETURN_IF_ERROR(Delta::Load(Delta::Empty(parts.DeltaBase()), *writer));
+    RHIZOME_RETURN_IF_ERROR(commit(*writer));
+  }
+  // The compaction is committed, whether or not this handle can follow at once.
+  const Status moved = Refresh();
+  if (!moved.ok())
+    store_.logger().Log(LogLevel::kWarning, "graph", "compacted, but cannot show the result yet",
+                        {{"error", moved.ToString()}});
+  return Status::Ok();
 }
 
 Status LiveGraph::Refresh() {

@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 
+#include "rhizome/text_values.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
@@ -19,7 +20,7 @@ constexpr std::string_view kSplit = "split";
 
 /// Returns whether an ingestion would not read a column of this name as an array.
 bool HasOtherRole(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kRoles = {"id", "type", "ntype", "name", "-"};
+  constexpr std::array<std::string_view, 4> kRoles = {"id", "type", "ntype", "-"};
   return std::find(kRoles.begin(), kRoles.end(), name) != kRoles.end();
 }
 
@@ -67,7 +68,7 @@ void VertexTable::AddArrays() {
       continue;
     }
     const bool split = entry->name == kSplit && entry->dtype == DataType::kUint8;
-    arrays_.push_back({entry->name, ValueFormOf(*entry), split});
+    arrays_.push_back({entry->name, ValueFormOf(*entry), split, HasTexts(*entry)});
     columns_.push_back(entry->name);
   }
 }
@@ -76,8 +77,7 @@ std::string VertexTable::Header() const {
   return fmt::format("{}", fmt::join(columns_, std::string(1, SeparatorOf(form_))));
 }
 
-Status VertexTable::Format(VertexId vertex, std::size_t row,
-                           const std::vector<std::vector<std::byte>>& values,
+Status VertexTable::Format(VertexId vertex, std::size_t row, const Block& block,
                            std::string& line) const {
   const char separator = SeparatorOf(form_);
   line.clear();
@@ -92,8 +92,15 @@ Status VertexTable::Format(VertexId vertex, std::size_t row,
   }
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
     line += separator;
+    if (arrays_[a].texts) {
+      const std::string& text = block.texts[a][row];
+      if (const Status added = text.empty() ? Status::Ok() : AppendField(text, form_, line);
+          !added.ok())
+        return added.WithContext(fmt::format("a text of '{}'", arrays_[a].array));
+      continue;
+    }
     const std::size_t bytes = DataTypeBytes(arrays_[a].form.dtype);
-    const auto value = std::span(values[a]).subspan(row * bytes, bytes);
+    const auto value = std::span(block.values[a]).subspan(row * bytes, bytes);
     const auto word =
         arrays_[a].split ? SplitWord(static_cast<std::uint8_t>(value.front())) : std::string_view();
     line += word;
@@ -102,13 +109,30 @@ Status VertexTable::Format(VertexId vertex, std::size_t row,
   return Status::Ok();
 }
 
+Status VertexTable::Read(std::span<const VertexId> vertices, Block& block) const {
+  block.values.resize(arrays_.size());
+  block.texts.resize(arrays_.size());
+  for (std::size_t a = 0; a < arrays_.size(); ++a) {
+    if (arrays_[a].texts) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::Open(graph_, arrays_[a].array));
+      RHIZOME_ASSIGN_OR_RETURN(block.texts[a], texts->TextsOfVertices(vertices));
+      continue;
+    }
+    block.values[a].resize(vertices.size() * DataTypeBytes(arrays_[a].form.dtype));
+    RHIZOME_RETURN_IF_ERROR(graph_.ReadRows(arrays_[a].array, vertices, block.values[a]));
+  }
+  return Status::Ok();
+}
+
 Status VertexTable::Write(const std::function<Status(std::string_view line)>& put,
                           std::uint64_t memory_bytes, const JobControl& control) const {
   std::uint64_t row_bytes = 64;
-  for (const Column& column : arrays_) row_bytes += DataTypeBytes(column.form.dtype);
+  constexpr std::uint64_t kTextBytes = 128;  // an estimate
+  for (const Column& column : arrays_)
+    row_bytes += column.texts ? kTextBytes : DataTypeBytes(column.form.dtype);
   const std::uint64_t block = std::clamp<std::uint64_t>(memory_bytes / row_bytes, 1024, 1 << 20);
   std::vector<VertexId> vertices;
-  std::vector<std::vector<std::byte>> values(arrays_.size());
+  Block rows_of_block;
   std::string line;
   for (std::uint64_t first = 0; first < rows(); first += vertices.size()) {
     RHIZOME_RETURN_IF_ERROR(
@@ -116,12 +140,9 @@ Status VertexTable::Write(const std::function<Status(std::string_view line)>& pu
     vertices.clear();
     for (std::uint64_t i = first; i < std::min(rows(), first + block); ++i)
       vertices.push_back(live_.At(i));
-    for (std::size_t a = 0; a < arrays_.size(); ++a) {
-      values[a].resize(vertices.size() * DataTypeBytes(arrays_[a].form.dtype));
-      RHIZOME_RETURN_IF_ERROR(graph_.ReadRows(arrays_[a].array, vertices, values[a]));
-    }
+    RHIZOME_RETURN_IF_ERROR(Read(vertices, rows_of_block));
     for (std::size_t i = 0; i < vertices.size(); ++i) {
-      RHIZOME_RETURN_IF_ERROR(Format(vertices[i], i, values, line));
+      RHIZOME_RETURN_IF_ERROR(Format(vertices[i], i, rows_of_block, line));
       RHIZOME_RETURN_IF_ERROR(put(line));
     }
   }

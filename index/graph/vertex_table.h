@@ -44,10 +44,17 @@ class VertexTable {
     std::string array;  // stored name
     ValueForm form;
     bool split = false;
+    bool texts = false;
+  };
+
+  /// The rows of a block of vertices in each array, and the texts of arrays of texts.
+  struct Block {
+    std::vector<std::vector<std::byte>> values;
+    std::vector<std::vector<std::string>> texts;
   };
   void AddArrays();
-  Status Format(VertexId vertex, std::size_t row,
-                const std::vector<std::vector<std::byte>>& values, std::string& line) const;
+  Status Read(std::span<const VertexId> vertices, Block& block) const;
+  Status Format(VertexId vertex, std::size_t row, const Block& block, std::string& line) const;
 
   const GraphSnapshot& graph_;
   const TableForm form_;

@@ -19,7 +19,7 @@ struct Triplet {
 };
 
 /// Converts the value of a triplet to `dtype`. Returns false if it does not fit, or if float32
-/// cannot stand for it (LostInFloat32).
+/// cannot represent it (LostInFloat32).
 bool ConvertTriplet(const Triplet& triplet, DataType dtype, std::span<std::byte> out);
 
 /// Reads all triplets in file order. `take` may fail; `held_bytes()` returns the memory that it

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "index/delta/graph_parts.h"
@@ -88,6 +89,7 @@ class EdgeReader {
       const bool weight = array.name == kWeight;
       arrays_.push_back({EdgeRows(context.fs, array),
                          weight ? std::nullopt : std::optional<std::size_t>(attribute++)});
+      if (array.texts) AddTexts(array);
     }
   }
 
@@ -136,7 +138,7 @@ class EdgeReader {
       inferred_[a].Finish(attribute.values());
       attribute.attributes = inferred_[a].Attributes(attribute.dtype());
     }
-    RHIZOME_RETURN_IF_ERROR(TakeTextsOfArrays(columns));
+    RHIZOME_RETURN_IF_ERROR(MarkTextsOfArrays(columns));
     if (spool_) {
       table_.columns.attributes = spool_->edges.attributes;
       RHIZOME_ASSIGN_OR_RETURN(table_.spool, spool_->Finish(block_edges_));
@@ -146,8 +148,8 @@ class EdgeReader {
   }
 
  private:
-  /// Takes the texts of edge arrays (EdgeArrayFile::texts), whose rows are codes already.
-  Status TakeTextsOfArrays(EdgeList& columns) {
+  /// Marks the edge arrays that are codes of texts (EdgeArrayFile::texts).
+  Status MarkTextsOfArrays(EdgeList& columns) {
     for (const EdgeArrayFile& array : context_.options.edge_arrays) {
       if (!array.texts) continue;
       if (array.dtype != DataType::kInt64 || array.name == kWeight)
@@ -158,7 +160,6 @@ class EdgeReader {
           columns.attributes.begin(), columns.attributes.end(),
           [&](const EdgeAttribute& candidate) { return candidate.name() == array.name; });
       attribute->attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
-      table_.texts[array.name] = TextsInOrder(array.texts);
     }
     return Status::Ok();
   }
@@ -374,6 +375,14 @@ class EdgeReader {
         field);
   }
 
+  /// Adds the texts of an array of codes, which are checked when they are written.
+  void AddTexts(const EdgeArrayFile& array) {
+    AttributeTexts texts{.write = WriterOf(array.texts)};
+    texts.codes.resize(array.texts->size());
+    std::iota(texts.codes.begin(), texts.codes.end(), std::int64_t{0});
+    table_.texts[array.name] = std::move(texts);
+  }
+
   std::optional<std::string> StageText(std::string_view field, std::string_view name,
                                        std::size_t attribute) {
     staged_texts_[attribute] = field;
@@ -480,6 +489,9 @@ Status CheckArrayColumns(const IngestOptions& options) {
       return Status::InvalidArgument(
           fmt::format("edge array '{}': the name is in use; choose another name", array.name));
     RHIZOME_RETURN_IF_ERROR(CheckAttributeName("edge array", array.name));
+    if (array.texts && (array.dtype != DataType::kInt64 || array.name == kWeight))
+      return Status::InvalidArgument(
+          fmt::format("edge array '{}': codes of texts must be an int64 attribute", array.name));
     if (std::find(names.begin(), names.end(), array.name) != names.end())
       return Status::InvalidArgument(fmt::format("edge array '{}' is repeated", array.name));
     names.push_back(array.name);
@@ -555,6 +567,7 @@ std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options) {
     if (array.name == kWeight) continue;
     attributes.emplace_back(array.name, array.dtype, array.dim);
     attributes.back().attributes = array.attributes;
+    if (array.texts) attributes.back().attributes.emplace_back(kTypeAttribute, kTypeText);
     if (const auto null = NullOf(array.attributes)) attributes.back().values().SetNull(*null);
   }
   return attributes;

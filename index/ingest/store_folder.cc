@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "rhizome/store_folder.h"
@@ -44,7 +46,8 @@ Json EncodeArrays(const std::vector<StoreFolder::Array>& arrays) {
                     {"file", array.file},
                     {"dtype", DataTypeName(array.dtype)},
                     {"dim", array.dim},
-                    {"attributes", std::move(attributes)}});
+                    {"attributes", std::move(attributes)},
+                    {"texts", array.texts}});
   }
   return list;
 }
@@ -123,11 +126,11 @@ class FieldReader {
   }
 
   /// Reads a path that must remain within the folder.
-  std::string File(const Json& object) {
-    std::string file = Text(object, "file");
+  std::string File(const Json& object, const char* field = "file") {
+    std::string file = Text(object, field);
     if (!status_.ok()) return {};
     if (const Status inside = CheckRelativePath(file); !inside.ok())
-      Refuse("file", inside.message());
+      Refuse(field, inside.message());
     return file;
   }
 
@@ -145,7 +148,8 @@ class FieldReader {
   std::vector<StoreFolder::Array> Arrays(const Json& object, const char* field) {
     std::vector<StoreFolder::Array> arrays;
     for (const Json& value : List(object, field)) {
-      if (!CheckFields(value, field, {"name", "file", "dtype", "dim", "attributes"})) break;
+      if (!CheckFields(value, field, {"name", "file", "dtype", "dim", "attributes", "texts"}))
+        break;
       StoreFolder::Array& array = arrays.emplace_back();
       array.name = Text(value, "name");
       array.file = File(value);
@@ -154,6 +158,7 @@ class FieldReader {
       array.dtype = ParseDataType(dtype).value_or(DataType::kInvalid);
       if (array.dtype == DataType::kInvalid)
         Refuse("dtype", fmt::format("'{}' is not a type of numbers", dtype));
+      if (value["texts"] != "") array.texts = File(value, "texts");
       if (!value["attributes"].is_object()) Refuse("attributes", "is not an object");
       if (!status_.ok()) break;
       for (const auto& [key, text] : value["attributes"].items()) {
@@ -190,6 +195,28 @@ class FieldReader {
   const Path& where_;
   Status status_;
 };
+
+/// Reads the texts of an array's codes; nullptr if it has none.
+Result<std::shared_ptr<const std::vector<std::string>>> ReadTexts(FileSystem& fs,
+                                                                  const Path& folder,
+                                                                  const StoreFolder::Array& array) {
+  if (array.texts.empty()) return nullptr;
+  const Path path = folder / array.texts;
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes,
+                           ReadWholeFile(fs, path, std::numeric_limits<std::uint64_t>::max()));
+  std::string_view left(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  auto texts = std::make_shared<std::vector<std::string>>();
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find('\n'), left.size());
+    const Json text = ParseUntrustedJson(left.substr(0, end));
+    if (!text.is_string())
+      return Fail(Status::InvalidArgument(
+          fmt::format("{}:{}: is not a JSON string", path.string(), texts->size() + 1)));
+    texts->push_back(text.get<std::string>());
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return texts;
+}
 
 Status CheckVersion(const Json& json, const Path& where) {
   const bool known = json.is_object() && json.contains("format") && json["format"] == kFormat &&
@@ -275,18 +302,24 @@ Result<IngestOptions> ReadStoreFolder(FileSystem& fs, const Path& folder) try {
   options.columns = described.edges.columns;
   options.edge_types = described.edges.types;
   options.series = described.series;
-  for (const StoreFolder::Array& array : described.arrays)
-    options.arrays.push_back({.name = array.name,
-                              .path = folder / array.file,
-                              .dim = array.dim,
-                              .dtype = array.dtype,
-                              .attributes = array.attributes});
-  for (const StoreFolder::Array& array : described.edge_attributes)
-    options.edge_arrays.push_back(
-        {.name = array.name,
-         .dim = array.dim,
-         .dtype = array.dtype,
-         .files = {{.name = array.name, .path = folder / array.file, .dtype = array.dtype}}});
+  for (const StoreFolder::Array& array : described.arrays) {
+    ArrayFile file{.name = array.name,
+                   .path = folder / array.file,
+                   .dim = array.dim,
+                   .dtype = array.dtype,
+                   .attributes = array.attributes};
+    RHIZOME_ASSIGN_OR_RETURN(file.texts, ReadTexts(fs, folder, array));
+    options.arrays.push_back(std::move(file));
+  }
+  for (const StoreFolder::Array& array : described.edge_attributes) {
+    EdgeArrayFile file{
+        .name = array.name,
+        .dim = array.dim,
+        .dtype = array.dtype,
+        .files = {{.name = array.name, .path = folder / array.file, .dtype = array.dtype}}};
+    RHIZOME_ASSIGN_OR_RETURN(file.texts, ReadTexts(fs, folder, array));
+    options.edge_arrays.push_back(std::move(file));
+  }
   return options;
 } catch (...) {
   return Fail(StatusOfException());

@@ -35,6 +35,9 @@ struct StoreFolder {
     DataType dtype = DataType::kInvalid;
     std::uint64_t dim = 0;
     std::vector<std::pair<std::string, std::string>> attributes;
+
+    /// The file with the texts of its codes, each as a JSON string in a line; empty: it has numbers.
+    std::string texts = {};
   };
 
   bool text_ids = false;

@@ -57,13 +57,12 @@ AttributeTexts TextCodes::Sort() && {
   return sorted;
 }
 
-AttributeTexts TextsInOrder(std::shared_ptr<const std::vector<std::string>> texts) {
-  return {.write = [texts = std::move(texts)](FileSystem& fs, const Path& root,
-                                              std::string_view holder) {
+WriteTextsOf WriterOf(std::shared_ptr<const std::vector<std::string>> texts) {
+  return [texts = std::move(texts)](FileSystem& fs, const Path& root, std::string_view holder) {
     return WriteTexts(fs, root, holder, {texts->size(), [&](std::uint64_t code) {
                                            return std::string_view((*texts)[code]);
                                          }});
-  }};
+  };
 }
 
 Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, ArrayInput& array) {
@@ -71,7 +70,7 @@ Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, Ar
     return Status::InvalidArgument(
         fmt::format("array '{}': codes of texts must be int64, but it is {}", array.name,
                     DataTypeName(array.dtype)));
-  array.write_texts = TextsInOrder(texts).write;
+  array.write_texts = WriterOf(texts);
   const auto size = static_cast<std::int64_t>(texts->size());
   array.read_rows = [name = array.name, size, read = std::move(array.read_rows)](
                         std::span<const VertexId> vertices, std::span<std::byte> out) -> Status {

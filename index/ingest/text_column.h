@@ -53,9 +53,8 @@ class TextColumn {
   std::vector<std::int64_t> numbers_;  // by accepted line
 };
 
-/// Returns texts that ascend by their bytes as those of an edge attribute whose values are their
-/// codes.
-AttributeTexts TextsInOrder(std::shared_ptr<const std::vector<std::string>> texts);
+/// Returns a function that writes these texts, which ascend.
+WriteTextsOf WriterOf(std::shared_ptr<const std::vector<std::string>> texts);
 
 /// Turns an array of int64 codes into an array of these texts (ArrayFile::texts). Its rows are
 /// checked when they are read.

@@ -92,8 +92,8 @@ class TextRows final : public RowSource {
     std::optional<std::int64_t> value = null ? missing_ : std::nullopt;
     if (number && std::floor(*number) == *number && std::fabs(*number) <= 0x1p53)
       value = static_cast<std::int64_t>(*number);
-    return value && !ConvertElements(DataType::kInt64, std::as_bytes(std::span(&*value, 1)), dtype,
-                                     out);
+    return value &&
+           !ConvertElements(DataType::kInt64, std::as_bytes(std::span(&*value, 1)), dtype, out);
   }
 
   std::unique_ptr<TableReader> reader_;

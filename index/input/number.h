@@ -27,7 +27,7 @@ bool IsDecimal(std::string_view text);
 /// float32 keeps the number.
 bool KeepsDecimal(double number);
 
-/// Returns why float32 cannot stand for a number, or nullopt if it can: a number beyond its range,
+/// Returns why float32 cannot represent a number, or nullopt if it can: a number beyond its range,
 /// a nonzero number that would be 0, or an integer that would be another one. The number comes
 /// before the reason in a message. Other numbers may be rounded.
 std::optional<std::string_view> LostInFloat32(double number);

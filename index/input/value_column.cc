@@ -178,7 +178,8 @@ std::optional<std::string> ValueColumn::Stage(std::string_view field, std::strin
     constexpr std::array<std::string_view, 4> kHas = {"nulls", "numbers", "true and false",
                                                       "dates or times"};
     return fmt::format(
-        "'{}': the column '{}' has {} in the lines before; write all values alike, or name the "
+        "'{}': the column '{}' has {} in the lines before; write all values in the same way, or "
+        "name the "
         "column '-' to skip it",
         field, name, kHas[static_cast<std::size_t>(state_.kind)]);
   }

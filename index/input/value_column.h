@@ -65,7 +65,7 @@ class NullChoice {
 /// Threads: one at a time.
 class ValueColumn {
  public:
-  /// What a column has. A column of nulls alone has kNothing.
+  /// The kind of values that a column has. A column of nulls alone has kNothing.
   enum class Kind : std::uint8_t { kNothing, kNumbers, kBools, kTimestamps };
 
   explicit ValueColumn(std::optional<ColumnType> type = {});

@@ -87,8 +87,8 @@ Result<std::span<const LocalId>> Adjacency::FetchList(LocalId local, Direction d
   return std::span<const LocalId>(scratch);
 }
 
-// Checks what the callers of Entries and EntriesOfType rely on: the entries exist, and the type list
-// divides them into runs of ascending types.
+// Checks what the callers of Entries and EntriesOfType rely on: the entries exist, and the type
+// list divides them into runs of ascending types.
 Status Adjacency::CheckPaged(LocalId local, Direction direction) const {
   const auto corrupt = [&](std::string_view what) {
     return Status::Corruption(

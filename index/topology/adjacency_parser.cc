@@ -305,8 +305,7 @@ Status AdjacencyParser::ReadBoundary() {
     RHIZOME_RETURN_IF_ERROR(ReadDegrees(kInKinds, adjacency_.in_degrees_));
   }
   const std::uint64_t sets = (header_.boundary_owned + header_.mirrors) * adjacency_.set_bytes_;
-  RHIZOME_RETURN_IF_ERROR(
-      adjacency_.file_.Expect(Kind(PartitionSection::kPartitionSets), 1, sets));
+  RHIZOME_RETURN_IF_ERROR(adjacency_.file_.Expect(Kind(PartitionSection::kPartitionSets), 1, sets));
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.partition_sets_,
                            ReadColumn(PartitionSection::kPartitionSets, sets));
   return paged() ? Status::Ok() : CheckSets();

@@ -142,8 +142,7 @@ Result<Column> LoadSorted(const SectionFile& file, const IdsHeader& header) {
 Result<std::vector<VertexId>> OmittedFrom(const Column& sorted, const SectionFile& file,
                                           const IdsHeader& header) {
   const auto corrupt = [&](std::string_view what) {
-    return Fail(
-        Status::Corruption(fmt::format("{}: sorted ids: {}", file.path().string(), what)));
+    return Fail(Status::Corruption(fmt::format("{}: sorted ids: {}", file.path().string(), what)));
   };
   std::vector<VertexId> omitted;
   if (header.deleted == 0) return omitted;

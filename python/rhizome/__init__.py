@@ -18,8 +18,8 @@ from ._ingest import ingest
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
-    AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, IngestReport, LogLine,
-    NeighborLists, Neighbors, Point, RepairReport, Similar, Subgraph, VerifyReport, VertexBlock,
+    AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, ExportReport, IngestReport,
+    LogLine, NeighborLists, Neighbors, Point, RepairReport, Similar, Subgraph, VerifyReport, VertexBlock,
 )
 from ._verbs import import_, infer, train
 from .errors import (
@@ -29,8 +29,8 @@ from .errors import (
 
 __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
-    "CompactReport", "Corruption", "EdgeBlock", "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument",
-    "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists",
+    "CompactReport", "Corruption", "EdgeBlock", "Error", "ExportReport", "Graph", "IngestReport", "Interrupted",
+    "InvalidArgument", "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists",
     "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar",
     "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock", "__version__", "add_array",
     "append_rows", "backup", "backups", "drop_array", "errors", "import_", "infer", "ingest", "open", "repair",

@@ -120,7 +120,7 @@ class Batch:
                 raise TypeError("put_edges: a table has the weights and attributes as columns; give src and dst "
                                 "otherwise")
             src, dst, type, weights, attributes = _of_table(src, type, self._graph.edge_attributes)
-        sources, targets = _named(src), _named(dst)
+        sources, targets = _named(src, "src"), _named(dst, "dst")
         values = np.ones(len(sources), np.float32) if weights is None else as_float32(weights, "weights")
         names, codes = _types_of_rows(type)
         self._core.put_edges(sources, targets, names, codes, values, self._columns(attributes, len(sources)))
@@ -138,7 +138,7 @@ class Batch:
         """
         target = self._graph[array]
         matrix, _ = lent(as_rows(rows, target.dtype, target.shape[1], array))
-        self._core.put_rows(array, _named(ids), matrix)
+        self._core.put_rows(array, _named(ids, "ids"), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
         """Replaces the row, [dim], of one vertex in an array. Errors: as for put_rows."""
@@ -159,7 +159,7 @@ class Batch:
             given = by_name.get(name, [0] * dim)
             one = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
             if len(one) != dim:
-                raise ValueError(f"{name!r} has {dim} values per edge, but {len(one)} were given")
+                raise ValueError(f"{name!r} has {dim} value(s) per edge, but {len(one)} were given")
             values += one
         return values
 
@@ -215,14 +215,21 @@ def _types_of_rows(type: Any) -> tuple[list[str], np.ndarray | None]:
     return list(names), np.fromiter((number[name] for name in given), np.int64, len(given))
 
 
-def _named(ids: Any) -> Any:
+def _named(ids: Any, what: str) -> Any:
     """Returns a list of external ids, or an array of vertex ids, depending on the argument."""
-    return list(ids) if isinstance(ids, (list, tuple)) else as_array(ids)
+    if isinstance(ids, (list, tuple)):
+        return list(ids)
+    array = as_array(ids)
+    if array.ndim != 1:
+        raise TypeError(f"{what} must be a list of external ids, or an array of vertex ids with one dimension")
+    return array
 
 
 def _values(values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64."""
     array = as_array(values)
+    if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
+        array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
     if array.dtype.kind == "f":

@@ -17,9 +17,9 @@ from ._repr import Box, as_html, boxed, listed
 from ._sampler import Sampler, sampler_arguments
 from ._stores import backup, verify
 from ._types import (
-    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, Frames, LogLine, NeighborLists, Neighbors,
-    PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_bytes, as_count,
-    as_integers, as_path, as_split, as_text, as_threads,
+    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, ExportReport, Frames, LogLine, NeighborLists,
+    Neighbors, PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_bytes,
+    as_count, as_integers, as_path, as_split, as_text, as_threads,
 )
 from .errors import NotFound
 
@@ -458,6 +458,16 @@ class Graph:
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
         return CompactReport(**_core.compact(self._core, bool(repartition), as_threads(threads), keep, progress))
 
+    def export(self, folder: PathLike, *, memory: int | str = "256M", progress: Progress | None = None) -> ExportReport:
+        """Writes the whole store at this state as a new folder of common files.
+
+        The folder has ``vertices.csv``, ``edges.csv``, a ``.npy`` file for each array and each edge attribute, and
+        ``rhizome.json``, which describes them; an ingestion of it creates the same store. It appears when it is
+        complete. ``memory``: for rows and edges in memory at once.
+        Errors: AlreadyExists, the folder exists; InvalidArgument, it is inside a store; OutOfSpace; IoError.
+        """
+        return ExportReport(**_core.export_folder(self._core, as_path(folder), as_bytes(memory), progress))
+
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Calls ``rhizome.verify`` for this store."""
         return verify(self.path, progress=progress)
@@ -490,6 +500,8 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
             raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(values)}")
     if log is not None and not callable(log):
         raise TypeError(f"log must be a function or None, not {type(log).__name__}")
+    if at is not None and not isinstance(at, tuple):
+        raise TypeError(f"at must be the point of a graph, not {type(at).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
                             None if at is None else (*Point(*at),))

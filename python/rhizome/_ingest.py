@@ -21,8 +21,9 @@ from ._values import matrix_of
 def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | None = None,
            edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: Any = None,
-           columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] = ("id",), header: bool = False,
-           types: Mapping[str, str] | None = None, undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
+           columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] = ("id",),
+           header: bool = False, types: Mapping[str, str] | None = None, undirected: bool = False,
+           directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            overwrite: bool = False, exist_ok: bool = False, progress: Progress | None = None) -> IngestReport:

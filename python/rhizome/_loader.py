@@ -83,8 +83,11 @@ class Minibatch(NamedTuple):
     number: int  #: within the epoch, from 0
     tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` returns the same subgraph
 
-    __repr__ = boxed
-    _repr_html_ = as_html
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class LoaderMemory(NamedTuple):

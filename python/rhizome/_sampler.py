@@ -77,6 +77,8 @@ def sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequen
 
 
 def _fanouts(fanouts: Sequence[int]) -> list[int]:
+    if isinstance(fanouts, str) or not hasattr(fanouts, "__iter__"):
+        raise TypeError(f"fanouts must be a list of int, such as [10, 10], or a dict of lists by edge type, not {fanouts!r}")
     return [as_count(fanout, "a fanout", least=-1) for fanout in fanouts]
 
 

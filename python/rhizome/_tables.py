@@ -162,9 +162,10 @@ class EdgeBlocks:
 
     def __init__(self, graph: Graph, pairs_once: bool, numbered: bool) -> None:
         self._graph, self._pairs_once = graph, pairs_once and graph._core.symmetric
-        for direction in ("out", "in"):
+        directions: tuple[Direction, ...] = ("out", "in")
+        for direction in directions:
             try:
-                self._sampler = graph.sampler([-1], direction=direction, edge_ids=numbered)  # type: ignore[arg-type]
+                self._sampler = graph.sampler([-1], direction=direction, edge_ids=numbered)
             except InvalidArgument:
                 if direction == "in":
                     raise
@@ -180,10 +181,10 @@ class EdgeBlocks:
             sub = self._sampler.sample(np.arange(first, min(first + vertices, self._graph.vertex_bound)))
             far, near = sub.vertices[sub.edge_index]
             src, dst = (near, far) if self._outward else (far, near)
-            block = (src, dst, sub.types, sub.weights, sub.edge_ids)
+            block: tuple[Any, ...] = (src, dst, sub.types, sub.weights, sub.edge_ids)
             if self._pairs_once:
                 once = near <= far
-                block = tuple(None if column is None else column[once] for column in block)  # type: ignore[assignment]
+                block = tuple(None if column is None else column[once] for column in block)
             if len(block[0]):
                 yield block
 

@@ -64,8 +64,11 @@ class Neighbors(NamedTuple):
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is only one
     weights: np.ndarray | None  #: float32 [n]; None: the graph has no weights
 
-    __repr__ = boxed
-    _repr_html_ = as_html
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class NeighborLists(NamedTuple):
@@ -76,8 +79,11 @@ class NeighborLists(NamedTuple):
     types: np.ndarray | None  #: as in Neighbors, [edges]
     weights: np.ndarray | None  #: as in Neighbors, [edges]
 
-    __repr__ = boxed
-    _repr_html_ = as_html
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class Subgraph(NamedTuple):
@@ -95,8 +101,11 @@ class Subgraph(NamedTuple):
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
 
-    __repr__ = boxed
-    _repr_html_ = as_html
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class VertexBlock(NamedTuple):
@@ -106,8 +115,11 @@ class VertexBlock(NamedTuple):
     ids: list[UserId]  #: external ids, [n]
     types: np.ndarray  #: indices of ``graph.vertex_types``, uint16 [n]
 
-    __repr__ = boxed
-    _repr_html_ = as_html
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class EdgeBlock(NamedTuple):
@@ -118,8 +130,11 @@ class EdgeBlock(NamedTuple):
     types: np.ndarray | None  #: as in Neighbors, [n]
     weights: np.ndarray | None  #: as in Neighbors, [n]
 
-    __repr__ = boxed
-    _repr_html_ = as_html
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class Similar(NamedTuple):
@@ -180,6 +195,14 @@ class CompactReport(NamedTuple):
     compacted: bool  #: False: there was nothing to merge
     generation: int
     commits: int  #: number of commits merged into the generation
+
+
+class ExportReport(NamedTuple):
+    """Result of an export."""
+
+    files: list[str]  #: paths
+    notes: list[str]  #: facts that the files do not have, a sentence each
+    seconds: float
 
 
 class VerifyReport(NamedTuple):

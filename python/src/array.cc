@@ -97,8 +97,8 @@ class PyArray {
   const ArrayEntry& EntryIn(const Manifest& manifest) const {
     const ArrayEntry* entry = manifest.FindArray(name_);
     if (entry == nullptr)
-      Raise(Status::NotFound("no array '" + name_ + "'; the graph's attribute `arrays` has the " +
-                             "names that there are"));
+      Raise(Status::NotFound("there is no array '" + name_ +
+                             "'; existing arrays: " + ListedArrays(manifest)));
     if (IsOfEdges(*entry))
       Raise(Status::InvalidArgument("'" + name_ + "' is not an array of vertices"));
     return *entry;
@@ -208,8 +208,7 @@ void BindArray(nb::module_& module) {
           "dim", [](const PyArray& array) { return array.entry().dim; },
           "The number of values in a row.")
       .def_prop_ro(
-          "dtype",
-          [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
+          "dtype", [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
           nb::sig("def dtype(self) -> numpy.dtype"), "The ``numpy.dtype`` of its values.")
       .def_prop_ro(
           "layout",

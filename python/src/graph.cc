@@ -308,6 +308,12 @@ nb::tuple Similar(const PyGraph& graph, nb::handle to, const std::string& array,
 
 }  // namespace
 
+std::string ListedArrays(const Manifest& manifest) {
+  std::string names;
+  for (const std::string& name : ArraysOf(manifest)) names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? "none" : names;
+}
+
 VertexId VertexOf(const Graph& graph, nb::handle id) {
   const ExternalId name = IdOf(id);
   const auto* text = std::get_if<std::string>(&name);

@@ -9,6 +9,7 @@
 #include "rhizome/array_change.h"
 #include "rhizome/backup.h"
 #include "rhizome/maintenance.h"
+#include "rhizome/store_folder.h"
 #include "storage/array/array_versions.h"
 
 namespace rhizome::python {
@@ -51,6 +52,22 @@ nb::dict CompactNow(const PyGraph& graph, bool repartition, std::uint32_t thread
   result["compacted"] = done.compacted;
   result["generation"] = done.generation;
   result["commits"] = done.commits;
+  return result;
+}
+
+nb::dict ExportNow(const PyGraph& graph, const std::string& folder, std::uint64_t memory_bytes,
+                   nb::object progress) {
+  const auto fixed = graph.Snapshot();
+  const ExportFolderReport done =
+      RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
+        return ExportFolder(*fixed, folder, {.memory_bytes = memory_bytes}, control);
+      });
+  nb::list files;
+  for (const ExportFolderReport::File& file : done.files) files.append(file.path.string());
+  nb::dict result;
+  result["files"] = files;
+  result["notes"] = done.notes;
+  result["seconds"] = done.seconds;
   return result;
 }
 
@@ -211,6 +228,10 @@ void BindJobs(nb::module_& module) {
              nb::arg("keep_generations").none(), nb::arg("progress").none(),
              nb::sig("def compact(graph: Graph, repartition: bool, threads: int, keep_generations: "
                      "int | None, progress: object) -> dict[str, typing.Any]"));
+  module.def("export_folder", &ExportNow, nb::arg("graph"), nb::arg("folder"),
+             nb::arg("memory_bytes"), nb::arg("progress").none(),
+             nb::sig("def export_folder(graph: Graph, folder: str, memory_bytes: int, progress: "
+                     "object) -> dict[str, typing.Any]"));
   module.def("verify", &VerifyNow, nb::arg("path"), nb::arg("progress").none(),
              nb::sig("def verify(path: str, progress: object) -> dict[str, typing.Any]"));
   module.def("backup", &BackupNow, nb::arg("path"), nb::arg("folder"), nb::arg("keep"),

@@ -55,7 +55,7 @@ Filled<std::byte> EmptyOf(DataType dtype, const nb::object& shape) {
 nb::dlpack::dtype DlpackType(DataType dtype) {
   using Code = nb::dlpack::dtype_code;
   const std::string_view name = DataTypeName(dtype);
-  return {static_cast<std::uint8_t>(name == "bool"             ? Code::Bool
+  return {static_cast<std::uint8_t>(name == "bool"              ? Code::Bool
                                     : name.starts_with("float") ? Code::Float
                                     : name.starts_with("int")   ? Code::Int
                                                                 : Code::UInt),
@@ -76,9 +76,7 @@ Filled<std::byte> NewValues(std::size_t size, PyObject* dtype) {
   return Empty(nb::int_(size), dtype);
 }
 
-Filled<std::byte> NewRow(DataType dtype, std::size_t dim) {
-  return EmptyOf(dtype, nb::int_(dim));
-}
+Filled<std::byte> NewRow(DataType dtype, std::size_t dim) { return EmptyOf(dtype, nb::int_(dim)); }
 
 Filled<std::byte> NewRows(DataType dtype, std::size_t rows, std::size_t dim) {
   return EmptyOf(dtype, nb::make_tuple(rows, dim));

@@ -76,7 +76,11 @@ std::uint32_t VersionOf(const Manifest& manifest) {
   const bool forms =
       std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                   [](const ArrayEntry& array) { return array.form != ArrayForm::kZeroFill; });
-  if (!ArePlainTypes(manifest.info.vertex_types) || !ArePlainTypes(manifest.info.edge_types))
+  const bool texts = std::any_of(
+      manifest.files.begin(), manifest.files.end(),
+      [](const FileEntry& file) { return file.path.starts_with(kTextsPrefix); });
+  if (texts || !ArePlainTypes(manifest.info.vertex_types) ||
+      !ArePlainTypes(manifest.info.edge_types))
     return kVersionOfTypes;
   if (forms || manifest.keep != KeepRule{}) return kVersionOfForms;
   return shards ? kVersionOfShards : 1;

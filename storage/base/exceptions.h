@@ -35,9 +35,9 @@ T ValueOrThrow(Result<T> result) {
 }
 
 /// Translates the exception that is being handled into a Status: kOutOfMemory if memory or threads
-/// are short, the error of a StatusError. It is called at the public interface of the library, which no exception may cross,
-/// and at the top of each thread, where an exception would end the process. May be called only
-/// inside a catch block. Never throws.
+/// are short, the error of a StatusError. It is called at the public interface of the library,
+/// which no exception may cross, and at the top of each thread, where an exception would end the
+/// process. May be called only inside a catch block. Never throws.
 Status StatusOfException() noexcept;
 
 /// Runs `work`, which returns a Status or a Result, and converts an exception into an error.

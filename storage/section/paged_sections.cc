@@ -23,8 +23,7 @@ Result<std::unique_ptr<PagedSections>> PagedSections::Create(const BlockFile& fi
   RHIZOME_ASSIGN_OR_RETURN(made->memory_, AlignedBuffer::Reserve(blocks * kSectionBlockBytes, 0));
   // With huge pages, each block that is read would take 2 MiB of memory.
   const auto memory = made->memory_.bytes();
-  if (!memory.empty())
-    static_cast<void>(::madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE));
+  if (!memory.empty()) static_cast<void>(::madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE));
   made->held_ = std::vector<std::atomic<std::uint64_t>>((blocks + 63) / 64);
   return made;
 }
@@ -71,8 +70,8 @@ const std::byte* PagedSection::Elements(std::uint64_t first, std::uint64_t count
         fmt::format("{}: section {} at offset {} has {} elements, but elements {} to {} are needed",
                     file_.path().string(), entry_.kind, entry_.offset_bytes, entry_.element_count,
                     first, first + count)));
-  const auto bytes = file_.Fetch(entry_.offset_bytes + first * entry_.element_bytes,
-                                 count * entry_.element_bytes);
+  const auto bytes =
+      file_.Fetch(entry_.offset_bytes + first * entry_.element_bytes, count * entry_.element_bytes);
   if (!bytes) ThrowStatus(bytes.error());
   return bytes->data();
 }

@@ -41,8 +41,8 @@ class PagedSection {
   const std::uint64_t limit_;
 };
 
-/// The bytes of a section file, of which a block of 4 KiB is read and verified at its first use and
-/// then stays in memory. The range of addresses of the whole file is reserved, so that sections are
+/// The bytes of a section file. A block of 4 KiB is read and verified at its first use, and then
+/// remains in memory. The range of addresses of the whole file is reserved, so that sections are
 /// contiguous.
 /// Memory: the blocks that were used, and 1 bit for each block of the file.
 /// Threads: const functions may be called from many threads, also in a forked child. Page is called

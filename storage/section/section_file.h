@@ -19,7 +19,7 @@ namespace rhizome {
 inline namespace RHIZOME_API internal {
 class PagedSection;
 class PagedSections;
-}  // namespace RHIZOME_API internal
+}  // namespace internal
 inline namespace internal {
 
 /// The purpose of a section file. Stored on disk: never renumber, only append.
@@ -81,10 +81,10 @@ class SectionFileWriter {
 class BlockFile;
 
 /// A section file that was loaded and verified: all block checksums, the tables, the footer.
-/// Sections may be left on disk; ReadBytes then reads and verifies parts of them. A paged file reads
-/// each block when it is first used.
-/// Threads: const functions may be called from many threads. Ownership: spans of sections are valid
-/// for the lifetime of the file, even after it was moved.
+/// Sections may be left on disk; ReadBytes then reads and verifies parts of them. A paged file
+/// reads each block when it is first used. Threads: const functions may be called from many
+/// threads. Ownership: spans of sections are valid for the lifetime of the file, even after it was
+/// moved.
 class SectionFile {
  public:
   SectionFile();  ///< no sections

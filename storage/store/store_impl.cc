@@ -458,6 +458,12 @@ Status Store::Impl::CheckWritable() const {
   return context_->CheckFolder();
 }
 
+Status Store::Impl::CheckMayBuild() const {
+  if (lock_ == nullptr && !snapshot_) return context_->CheckFolder();
+  const MutexLock lock(commits_);
+  return CheckWritable();
+}
+
 Status Store::Impl::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {
   RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
   if (RHIZOME_MUTANT("commit before its manifest")) {
@@ -477,10 +483,12 @@ Status Store::Impl::PrepareManifest(const Manifest& manifest) {
   if (const auto check = DecodeManifest(bytes, id_); !check)
     return Status::InvalidArgument("the manifest to be committed is invalid: " +
                                    check.error().message());
-  {
-    const MutexLock lock(commits_);
-    RHIZOME_RETURN_IF_ERROR(CheckWritable());
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckMayBuild());
+  return lock_ == nullptr ? WriteManifest(manifest, bytes) : WriteManifestOrBreak(manifest, bytes);
+}
+
+Status Store::Impl::WriteManifestOrBreak(const Manifest& manifest,
+                                         std::span<const std::byte> bytes) {
   Status status = WriteManifest(manifest, bytes);
   if (status.ok()) return status;
   const MutexLock lock(commits_);

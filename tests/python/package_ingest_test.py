@@ -209,7 +209,7 @@ def test_data():
         check(path / "g.rz", data, want(*example.edges.tolist(), "edge", example.weights), arrays={"half": feat[:, :2]})
         with rz.open(path / "g.rz") as graph:
             assert np.array_equal(graph["feat"][np.arange(300)], feat)
-            assert set(graph) == {"feat", "half", "label", "split"}
+            assert set(graph.arrays) == {"feat", "half", "label", "split"}
             assert np.array_equal(graph["label"][np.arange(300)][:, 0], label)
             assert np.array_equal(graph.split("val"), np.flatnonzero(parts == 1))
         writes, cites = RNG.integers(0, 20, (2, 50)), RNG.integers(0, 20, (2, 60))
@@ -289,7 +289,7 @@ def test_more_vertices_than_were_said():
 
 
 def test_files_of_arrays():
-    """A file of float64 becomes float32, as an array in memory does."""
+    """A file of float64 stays float64, as an array in memory does."""
     example = Example(RNG)
     wide = example.arrays["feat"].astype(np.float64)
     with folder() as path:
@@ -297,8 +297,8 @@ def test_files_of_arrays():
         rz.ingest(path / "g.rz", example.edges, vertices=300, arrays={"x": path / "x.npy", "y": wide}, layout="chunk",
                   directions="in", scratch=path)
         with rz.open(path / "g.rz") as graph:
-            assert np.array_equal(graph["x"][np.arange(300)], wide.astype(np.float32)) and graph["x"].layout == "chunk"
-            assert np.array_equal(np.asarray(graph["y"]), wide.astype(np.float32))
+            assert np.array_equal(graph["x"][np.arange(300)], wide) and graph["x"].layout == "chunk"
+            assert np.array_equal(np.asarray(graph["y"]), wide) and graph["x"].dtype == graph["y"].dtype == np.float64
             with raises(rz.InvalidArgument, "in"):
                 graph.neighbors(1, "out")
         for wrong in ({"layout": "rows"}, {"directions": "up"}):

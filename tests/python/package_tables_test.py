@@ -101,9 +101,9 @@ def test_vertices_and_edges():
             want = list(zip(src, dst, ["likes"] * 60 + ["of"] * 40, weights.tolist(), zeal.tolist(), at.tolist()))
             with rz.open(store, mode="w") as graph:
                 with graph.batch() as batch:
+                    batch.put_vertex(300, "item")
                     batch.put_edge(1, 300, "likes", 0.5, {"zeal": 7, "at": [1, 2]})
                     batch.delete_vertex(2)
-                    batch.put_vertex(300, "item")
                 want = [edge for edge in want if 2 not in edge[:2]] + [(1, 300, "likes", 0.5, 7, [1.0, 2.0])]
                 for step in range(2):
                     reader = graph.edges_to_arrow(vertices=7)

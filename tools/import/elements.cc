@@ -215,6 +215,30 @@ bool ParseElementJson(const ElementType& type, const Json& value, std::span<std:
   return bits && StoreBits(type.dtype, *bits, out);
 }
 
+std::string QuoteNonFinite(std::string_view json) {
+  std::string out;
+  bool in_string = false;
+  while (!json.empty()) {
+    std::size_t length = 1;
+    if (in_string && json.front() == '\\') {
+      length = std::min<std::size_t>(2, json.size());
+    } else if (json.front() == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      for (const std::string_view name : {kNegativeInfinity, kInfinity, kNan}) {
+        if (!json.starts_with(name)) continue;
+        out += fmt::format("\"{}\"", name);
+        length = 0;
+        json.remove_prefix(name.size());
+        break;
+      }
+    }
+    out += json.substr(0, length);
+    json.remove_prefix(length);
+  }
+  return out;
+}
+
 std::string ExpectedElement(const ElementType& type) {
   if (type.is_timestamp) return "a time (2024-05-01T12:30:00Z)";
   if (type.is_bool) return "true or false";

@@ -53,6 +53,10 @@ bool ParseElement(const ElementType& type, std::string_view text, std::span<std:
 /// As above, for a JSON value of any form that ToJson returns; null is NaN among floats.
 bool ParseElementJson(const ElementType& type, const Json& value, std::span<std::byte> out);
 
+/// Returns JSON in which NaN, Infinity and -Infinity, as Python's json module writes them, are the
+/// strings that ParseElementJson reads. Text within strings is unchanged.
+std::string QuoteNonFinite(std::string_view json);
+
 /// Returns what to write instead, for messages: "an int64 number", "a time (2024-05-01T12:30:00Z)".
 std::string ExpectedElement(const ElementType& type);
 

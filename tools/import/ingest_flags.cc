@@ -54,7 +54,7 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
           "time, become edge attributes")
       ->default_str("src,dst");
   AddList(verb, "--node-columns", options.node_columns,
-          "Columns of the node file: id, label, split, type, name; others become arrays: of "
+          "Columns of the node file: id, label, split, type; others become arrays: of texts, "
           "numbers, or of splits, one letter (t, v, e, n) for each")
       ->default_str("id");
   AddTypes(verb, options.types);

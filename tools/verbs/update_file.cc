@@ -159,8 +159,8 @@ const char* const kUpdateJsonHelp =
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
     "Other keys of an edge are edge attributes. For one line, \"op\": \"put\", \"upsert\"\n"
-    "or \"delete\" replaces the verb. NaN and infinities are strings: \"NaN\",\n"
-    "\"Infinity\", \"-Infinity\"; times are ISO 8601; null is for no value.\n";
+    "or \"delete\" replaces the verb. NaN and infinities are NaN, Infinity,\n"
+    "-Infinity, also as strings; times are ISO 8601; null is for no value.\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
                                                      UpdateFormat format,
@@ -334,6 +334,8 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
   std::optional<std::string> repeated;
+  std::string quoted;
+  if (text.find_first_of("NI") != text.npos) text = quoted = QuoteNonFinite(text);
   Json object = ParseUntrustedJson(text, &repeated);
   if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
   if (object.is_discarded()) return WhyNoJson(text);

@@ -54,9 +54,11 @@ std::string CardText(const Json& f) {
   TextTable table;
   for (const char* const field : {"label", "split"})
     if (f.contains(field)) table.Add({field, "", ValueText(f[field])});
-  for (const Json& degree : f["degrees"])
-    table.Add({degree["direction"].get<std::string>() + "-edges", degree["type"].get<std::string>(),
-               WithCommas(degree["count"])});
+  for (const Json& degree : f["degrees"]) {
+    const auto direction = degree["direction"].get<std::string>();
+    table.Add({direction == "both" ? "edges" : direction + "-edges",
+               degree["type"].get<std::string>(), WithCommas(degree["count"])});
+  }
   if (f["degrees"].empty()) table.Add({"edges", "", "none"});
   for (const Json& array : f["arrays"]) {
     std::string values;
@@ -166,7 +168,12 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
                                            : RowOf(opened, flags.array, texts, vertex, session));
     found.push_back(std::move(one));
   }
-  Json fields = found.size() == 1 ? std::move(found[0]) : Json{{"vertices", std::move(found)}};
+  Json fields;
+  if (found.size() == 1) {
+    fields = std::move(found[0]);
+  } else {
+    fields["vertices"] = std::move(found);
+  }
   return Answer{std::move(fields), DescribeGet, {}};
 }
 

@@ -217,8 +217,8 @@ std::string DescribeNeighbors(const Json& f) {
   std::string text = fmt::format("{}: {}{}", IdText(f["id"]), Plural(total, "neighbour"),
                                  direction == "both" ? "" : fmt::format(" ({}-edges)", direction));
   if (neighbors.size() < total)
-    text += fmt::format(", the first {} are", WithCommas(neighbors.size()));
-  text += '\n';
+    text += fmt::format(", the first {}", WithCommas(neighbors.size()));
+  text += "\n";
   TextTable table;
   for (const Json& n : neighbors) {
     std::vector<std::string> row;
@@ -227,8 +227,8 @@ std::string DescribeNeighbors(const Json& f) {
     if (f["weighted"].get<bool>()) row.push_back(fmt::format("{:g}", n["weight"].get<double>()));
     if (n.contains("attributes"))
       for (const auto& [name, value] : n["attributes"].items())
-        row.push_back(fmt::format("{} {}", name, value.is_string() ? value.get<std::string>()
-                                                                   : value.dump()));
+        row.push_back(fmt::format("{} {}", name,
+                                  value.is_string() ? value.get<std::string>() : value.dump()));
     table.Add(std::move(row));
   }
   return text + table.ToString();

@@ -74,7 +74,8 @@ class TextScores final : public ScoreOutput {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       line.clear();
       for (const VertexId end : {pairs[i].src, pairs[i].dst}) {
-        RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph_.ExternalIdOf(end), form_, line));
+        RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, graph_.ExternalIdOf(end));
+        RHIZOME_RETURN_IF_ERROR(AppendIdField(id, form_, line));
         line += separator;
       }
       if (types_.size() > 1) line += types_[pairs[i].type] + separator;

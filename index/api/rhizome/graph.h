@@ -99,8 +99,12 @@ class Graph {
   /// removed in the background once no reader holds them, unless the store's retention rule
   /// (CompactOptions::keep_generations) keeps them. One compaction at a time. After an error
   /// nothing has changed.
-  /// Errors: kBusy, another compaction is running; kInvalidArgument; kOutOfSpace; kOutOfMemory;
-  /// kInterrupted; kIoError.
+  ///
+  /// A graph that is open for reading can compact, too. Other processes can write at the same time:
+  /// the store is open for writing only for a moment at the beginning, and for the commit, which
+  /// waits until no other process writes.
+  /// Errors: kBusy, another compaction, or at the beginning another writer, is running;
+  /// kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError.
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
   /// Advances a live graph to the last commit of other processes. Does nothing if the store is open

@@ -133,7 +133,7 @@ struct EdgeAttributeInfo {
   std::uint64_t dim = 1;
   std::uint64_t first_value = 0;  ///< index of its first value in EdgeFields::attributes
 
-  /// What the values mean: `null` and `type` (EdgeArrayFile::attributes).
+  /// The meaning of the values: `null` and `type` (EdgeArrayFile::attributes).
   std::vector<std::pair<std::string, std::string>> attributes = {};
 };
 
@@ -180,9 +180,9 @@ struct CompactResult {
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// With kDirect and kLazy: bytes of memory for a cache of blocks of adjacency lists, used by Neighbors,
-  /// Degree and LookUpNeighbors. At the end of a compaction two such caches exist. Samplers and
-  /// jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
+  /// With kDirect and kLazy: bytes of memory for a cache of blocks of adjacency lists, used by
+  /// Neighbors, Degree and LookUpNeighbors. At the end of a compaction two such caches exist.
+  /// Samplers and jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
 
   /// The partitions to load, in any order; empty: all. For the others only the headers are read, so

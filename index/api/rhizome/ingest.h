@@ -179,13 +179,12 @@ struct EdgeArrayFile {
   /// As ArrayFile::attributes; also `type`: `bool` if the values are 0 and 1 for false and true.
   std::vector<std::pair<std::string, std::string>> attributes = {};
 
-  /// As ArrayFile::texts, for dtype kInt64 and dim 1. The caller guarantees that every row is the
-  /// code of a text, or -1.
-  std::shared_ptr<const std::vector<std::string>> texts = {};
-
   /// Either one file with the rows of the edges of all edge files, in order; or one file for each
   /// edge file with the rows of its edges, where an entry without a path means zeros.
   std::vector<ArrayFile> files = {};
+
+  /// As ArrayFile::texts; dtype must be kInt64, and dim 1.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
 /// Consecutive vertices of one type.
@@ -217,8 +216,8 @@ struct IngestOptions {
   std::string split_column = {};                   ///< name of the split column; empty: "split"
 
   /// Types of columns of text files that become arrays or edge attributes, by name: bool, int8,
-  /// int16, int32, int64, uint8, uint32, float32, float64 or timestamp. A value of another type is
-  /// refused. Edge attributes of integers are int64 in the store.
+  /// int16, int32, int64, uint8, uint32, float32, float64, timestamp or text. A value of another
+  /// type is refused. Edge attributes of integers are int64 in the store.
   ///
   /// A column that is not named here is int64 if all numbers are integers; float32 if float32 keeps
   /// the decimal of each number, otherwise float64; bool (true, false); or int64 microseconds since
@@ -303,8 +302,9 @@ struct IngestReport {
 ///
 /// Columns of the nodes file become arrays: label int64 [rows, 1] (-1: none), split uint8 [rows, 1]
 /// (0 train, 1 valid, 2 test, 255 none). Other columns have the type of their values
-/// (IngestOptions::types), or uint8 if they are split words; other strings are refused; "name" and
-/// "-" are skipped.
+/// (IngestOptions::types), or uint8 if they are split words; "-" is skipped. A label that is no
+/// integer, or any other value in another column, makes its column texts (TextValues), if no float,
+/// bool or date precedes it; "name" has texts. The same applies to columns of edges.
 ///
 /// Rows of arrays: row i of an array file belongs to line i of the nodes file (bad lines included),
 /// or, without one, to integer id i. Vertices that only edges name get the values of

@@ -43,7 +43,7 @@ Result<LazyGraph> OpenLazy(const Path& path, const GraphOptions& options = kLazy
   return lazy;
 }
 
-// Expects that the edges of each vertex are those of the model, and that the number of an edge
+// Expects that the edges of each vertex are as in the model, and that the number of an edge
 // leads to its weight.
 void ExpectEdgesOfVertices(const GraphSnapshot& graph, const UpdateModel& model,
                            Direction directions) {
@@ -229,8 +229,8 @@ TEST(LazyGraphTest, DamagedBlocksAreReportedByTheLookUpsThatReadThem) {
     }
   }
   std::size_t answered = 0, refused = 0;
-  for (const std::string& name : {PartitionPath(0), PartitionPath(1), std::string(kOrderPath),
-                                  std::string(kVertexIdsPath)}) {
+  for (const std::string& name :
+       {PartitionPath(0), PartitionPath(1), std::string(kOrderPath), std::string(kVertexIdsPath)}) {
     DamagedStore damaged(dir / "g.rz" / "generations" / "000001" / name);
     ASSERT_GT(damaged.size(), std::size_t{100} << 10) << name << " is not paged";
     for (int flip = 0; flip < 12; ++flip) {

@@ -89,7 +89,8 @@ TEST(PagedAdjacencyTest, WrongContentsAreErrorsOrInRange) {
       if (change > 0) {  // the first is read unchanged
         auto& section = edit.sections()[rng() % edit.sections().size()];
         if (section.bytes.empty()) continue;
-        edit.Set(section.kind, rng() % edit.Count(section.kind), rng() % 3 == 0 ? rng() : rng() % 9);
+        edit.Set(section.kind, rng() % edit.Count(section.kind),
+                 rng() % 3 == 0 ? rng() : rng() % 9);
       }
       const auto bytes = edit.Seal();
       const Path path = dir / "p.adj";
