@@ -58,7 +58,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     vertices of each type; ``edges`` is then a dict by (type of the sources, name, type of the targets), with ids that
     count from 0 in each type. A sparse matrix gives the numbers of both types by its shape. If several of them share a
     name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these examples instead.
-    ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, name or key, the external id;
+    ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, key or name, the external id;
     type; label, class or y; split (train, valid, test, or nothing); all others become arrays. Or a dict of such tables by
     vertex type, with ``edges`` by (type, name, type): with ids that are distinct over all types, or without ids, which
     then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays.
