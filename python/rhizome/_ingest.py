@@ -48,7 +48,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     int64, uint8, uint32, float16, bfloat16 (of ml_dtypes or torch), float32 or float64, stored as it is (uint16 as
     int32, uint64 as int64, if its values fit); of times (datetime64), stored as int64 microseconds since 1970 UTC; of
     texts, of which the array holds codes (``Array.texts``; in ``label`` they are the names of classes); or a path (.npy,
-    Zarr v3). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
+    Zarr v3; Parquet or Arrow IPC, with a column of this name, or columns that become those of the rows). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
     otherwise the integer in the attribute ``null`` of the array (a bool is int8 then).
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``, as ``arrays``, but integers and bool are
     stored as int64, and floats narrower than float64 as float32; the name ``weight`` denotes the edge weights, which are
