@@ -7,7 +7,6 @@ ingested. Texts, such as ids that are names, are in memory.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -160,6 +159,8 @@ def _mapped(shape: tuple[int, ...], dtype: np.dtype, folder: str) -> np.ndarray:
     size = int(np.prod(shape)) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)
+    import tempfile  # a slow import
+
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             os.posix_fallocate(file.fileno(), 0, size)  # a write to a mapping of a full disk would end the process

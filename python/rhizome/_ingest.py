@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
@@ -122,4 +121,8 @@ def _report_of(path: str) -> IngestReport:
 def _scratch(path: PathLike, scratch: PathLike | None) -> str:
     """Returns the folder of temporary files: ``scratch``, the folder of the store, or, if there is none yet, any."""
     folder = os.path.dirname(os.path.abspath(as_path(path))) if scratch is None else as_path(scratch)
-    return folder if os.path.isdir(folder) else tempfile.gettempdir()
+    if os.path.isdir(folder):
+        return folder
+    import tempfile  # a slow import
+
+    return tempfile.gettempdir()

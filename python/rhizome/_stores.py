@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
 from typing import Any, Literal
 
 from . import _core
@@ -104,7 +104,7 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
     arguments.path = as_path(path)
     arguments.name = as_text(name, "name")
     if is_path(rows) and is_arrow_file(rows):
-        rows, own = array_of_file(name.partition("@")[0], rows, tempfile.gettempdir())
+        rows, own = array_of_file(name.partition("@")[0], rows, os.path.dirname(os.path.abspath(arguments.path)))
         ids = own if ids is None and own is not None else ids
     matrix = None if is_path(rows) else matrix_of(name, rows)
     arguments.rows, arguments.dtype = (as_path(rows), "") if matrix is None else lent(matrix)
@@ -115,6 +115,8 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
     names = [str(one) for one in ids_of("ids", ids)]
     if any(set(one) & set("\t\r\n") for one in names):
         raise ValueError("ids that hold a tab or the end of a line cannot be given here")
+    import tempfile  # a slow import
+
     with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8", newline="\n") as file:
         file.writelines(one + "\n" for one in names)
         file.flush()
