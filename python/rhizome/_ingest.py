@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
@@ -48,7 +47,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     int64, uint8, uint32, float16, bfloat16 (of ml_dtypes or torch), float32 or float64, stored as it is (uint16 as
     int32, uint64 as int64, if its values fit); of times (datetime64), stored as int64 microseconds since 1970 UTC; of
     texts, of which the array holds codes (``Array.texts``; in ``label`` they are the names of classes); or a path (.npy,
-    Zarr v3). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
+    Zarr v3; Parquet or Arrow IPC, with a column of this name, or columns that become those of the rows). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
     otherwise the integer in the attribute ``null`` of the array (a bool is int8 then).
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``, as ``arrays``, but integers and bool are
     stored as int64, and floats narrower than float64 as float32; the name ``weight`` denotes the edge weights, which are
@@ -58,7 +57,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     vertices of each type; ``edges`` is then a dict by (type of the sources, name, type of the targets), with ids that
     count from 0 in each type. A sparse matrix gives the numbers of both types by its shape. If several of them share a
     name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these examples instead.
-    ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, name or key, the external id;
+    ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, key or name, the external id;
     type; label, class or y; split (train, valid, test, or nothing); all others become arrays. Or a dict of such tables by
     vertex type, with ``edges`` by (type, name, type): with ids that are distinct over all types, or without ids, which
     then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays.
@@ -122,4 +121,8 @@ def _report_of(path: str) -> IngestReport:
 def _scratch(path: PathLike, scratch: PathLike | None) -> str:
     """Returns the folder of temporary files: ``scratch``, the folder of the store, or, if there is none yet, any."""
     folder = os.path.dirname(os.path.abspath(as_path(path))) if scratch is None else as_path(scratch)
-    return folder if os.path.isdir(folder) else tempfile.gettempdir()
+    if os.path.isdir(folder):
+        return folder
+    import tempfile  # a slow import
+
+    return tempfile.gettempdir()
