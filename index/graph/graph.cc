@@ -21,6 +21,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/delta/row_overlay.h"
 #include "index/delta/stale_vertices.h"
+#include "index/graph/graph_create.h"
 #include "index/graph/graph_writer.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/file_rows.h"
@@ -301,18 +302,22 @@ class LiveGraph {
     if (state == state_) snapshot_.swap(snapshot);
   }
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
-  Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
+  Result<CompactResult> Compact(const SchemaChange& change, const CompactOptions& options,
+                                const JobControl& control);
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
 
  private:
-  Status MeteredCompactState(GraphWriter& writer, const GraphState& now,
+  Status MeteredCompactState(GraphWriter& writer, const GraphState& now, const SchemaChange& change,
                              const CompactOptions& options, const JobControl& control);
-  Status CompactState(GraphWriter& writer, const GraphState& now, const CompactOptions& options,
-                      const JobControl& control);
+  Status CompactState(GraphWriter& writer, const GraphState& now, const SchemaChange& change,
+                      const CompactOptions& options, const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
   Result<std::unique_ptr<GraphWriter>> MakeWriter();
-  Result<CompactResult> CompactOne(GraphWriter& writer, const CompactOptions& options,
-                                   const JobControl& control);
+  Result<CompactResult> CompactOne(GraphWriter& writer, const SchemaChange& change,
+                                   const CompactOptions& options, const JobControl& control);
+  Status CompactNow(GraphWriter& writer, const SchemaChange& change,
+                    const CompactOptions& options, const JobControl& control,
+                    CompactResult& result);
   void CleanUp();
   Status CheckProcess() const { return process_.Check("this graph"); }
   void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
@@ -372,36 +377,55 @@ Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions
   return result;
 }
 
-Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
+Result<CompactResult> LiveGraph::Compact(const SchemaChange& change, const CompactOptions& options,
+                                         const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", store_.path().string())));
-  auto result = Guarded([&] { return CompactOne(*writer, options, control); });
+  auto result = Guarded([&] { return CompactOne(*writer, change, options, control); });
   compacting_ = false;
   return result;
 }
 
-// Compacts unless the delta is below min_delta:
-// 1. waits for the removal of files that an earlier compaction started;
-// 2. compacts the current state (CompactState);
-// 3. if there was nothing to compact, records a changed retention rule;
-// 4. removes the files of a failed attempt or, in the background, earlier generations.
-Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOptions& options,
-                                            const JobControl& control) {
-  static_cast<void>(cleaning_->Join());
-  auto now = state();
-  CompactResult result{.generation = now->parts()->store->manifest().generation};
+Status CheckChange(const SchemaChange& change, const GraphState& now) {
+  if (change.weighted && now.info().weighted)
+    return Status::AlreadyExists(
+        fmt::format("'{}': the edges have weights already", now.store()->path().string()));
+  return CheckEdgeAttributes(change.edge_attributes, now.parts()->edge_attributes)
+      .WithContext(now.store()->path().string());
+}
+
+// Compacts the current state, unless the delta is below min_delta and the schema does not change.
+Status LiveGraph::CompactNow(GraphWriter& writer, const SchemaChange& change,
+                             const CompactOptions& options, const JobControl& control,
+                             CompactResult& result) {
+  const auto now = state();
+  result.generation = now->parts()->store->manifest().generation;
   const double share = static_cast<double>(now->delta()->entries()) /
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
-  Status status;
-  if (!now->delta()->empty() && share >= options.min_delta) {
-    status = MeteredCompactState(writer, *now, options, control);
-    result.compacted = status.ok();
-    result.commits = now->delta()->commits();
-    result.generation = state()->parts()->store->manifest().generation;
-  }
-  now.reset();
+  const bool due = !now->delta()->empty() && share >= options.min_delta;
+  if (!due && change.empty()) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(CheckChange(change, *now));
+  RHIZOME_RETURN_IF_ERROR(MeteredCompactState(writer, *now, change, options, control));
+  result = {.compacted = true,
+            .generation = state()->parts()->store->manifest().generation,
+            .commits = now->delta()->commits()};
+  return Status::Ok();
+}
+
+// Compacts unless the delta is below min_delta and the schema does not change:
+// 1. waits for the removal of files that an earlier compaction started;
+// 2. compacts the current state (CompactNow); if the schema changes, while no commit is possible;
+// 3. if there was nothing to compact, records a changed retention rule;
+// 4. removes the files of a failed attempt or, in the background, earlier generations.
+Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const SchemaChange& change,
+                                            const CompactOptions& options,
+                                            const JobControl& control) {
+  static_cast<void>(cleaning_->Join());
+  CompactResult result;
+  const auto compact = [&] { return CompactNow(writer, change, options, control, result); };
+  Status status = change.empty() ? Guarded(compact) : writer.Alone(compact);
   bool clean = result.compacted;
   if (!result.compacted && status.ok()) {
     const KeepRule before = store_.Snapshot()->manifest().keep;
@@ -434,12 +458,13 @@ void LiveGraph::CleanUp() {
 }
 
 Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now,
-                                      const CompactOptions& options, const JobControl& control) {
+                                      const SchemaChange& change, const CompactOptions& options,
+                                      const JobControl& control) {
   const Stopwatch watch;
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
   store_.logger().Log(LogLevel::kInfo, "graph", "compaction begins",
                       {{"path", store_.path().string()}, {"commits", commits}});
-  const Status status = Guarded([&] { return CompactState(writer, now, options, control); });
+  const Status status = Guarded([&] { return CompactState(writer, now, change, options, control); });
   const double seconds = watch.seconds();
   Metrics* const metrics = store_.metrics();
   if (!status.ok()) {
@@ -466,24 +491,24 @@ Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now
 }
 
 Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
-                               const CompactOptions& options, const JobControl& control) {
+                               const SchemaChange& change, const CompactOptions& options,
+                               const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
   const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
-                              &writer.pacer()};
+                              &writer.pacer(), change};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
                              const std::function<Status()>& commit) -> Status {
     // Loads the commits made during the compaction; most of them are loaded before writers have to
     // wait.
     RHIZOME_ASSIGN_OR_RETURN(auto delta,
                              Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
-    return writer.Rebase(
-        [&]() -> Result<GraphWriter::Base> {
-          // Loads the remaining commits before the commit of the generation, which cannot be
-          // undone.
-          RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
-          return GraphWriter::Base{parts->store, parts, std::move(delta)};
-        },
-        commit);
+    const auto base = [&]() -> Result<GraphWriter::Base> {
+      // Loads the remaining commits before the commit of the generation, which cannot be undone.
+      RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
+      return GraphWriter::Base{parts->store, parts, std::move(delta)};
+    };
+    // If the schema changes, this is called within GraphWriter::Alone.
+    return change.empty() ? writer.Rebase(base, commit) : writer.Switch(base, commit);
   };
   // The compaction runs at background priority, because readers and writers have precedence.
   return RunInBackground(
@@ -550,14 +575,28 @@ Result<LiveGraph*> Graph::Impl::Writable() const {
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
+Result<std::unique_ptr<Graph>> Graph::Own(std::unique_ptr<Store> store,
+                                          const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options));
+  Store& opened = *store;
+  return std::unique_ptr<Graph>(
+      new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+}
+
 Result<std::unique_ptr<Graph>> Graph::Open(const Path& path, const OpenOptions& options) {
   return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
     RHIZOME_ASSIGN_OR_RETURN(auto store,
                              Store::Open(FileSystem::Posix(), path, options.mode, options.store));
-    RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options.graph));
-    Store& opened = *store;
-    return std::unique_ptr<Graph>(
-        new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+    return Own(std::move(store), options.graph);
+  });
+}
+
+Result<std::unique_ptr<Graph>> Graph::Create(const Path& path, const GraphSchema& schema,
+                                             const StoreOptions& options) {
+  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+    RHIZOME_ASSIGN_OR_RETURN(auto store,
+                             CreateEmptyStore(FileSystem::Posix(), path, schema, options));
+    return Own(std::move(store), {});
   });
 }
 
@@ -599,7 +638,15 @@ Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& op
 Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobControl& control) {
   return Guarded([&]() -> Result<CompactResult> {
     RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
-    return live->Compact(options, control);
+    return live->Compact({}, options, control);
+  });
+}
+Result<CompactResult> Graph::Alter(const SchemaChange& change, const CompactOptions& options,
+                                   const JobControl& control) {
+  return Guarded([&]() -> Result<CompactResult> {
+    RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
+    if (change.empty()) return CompactResult{};
+    return live->Compact(change, options, control);
   });
 }
 Status Graph::Refresh() {

@@ -129,6 +129,7 @@ struct AddArguments {
   bool live = false;
   std::uint64_t keep = 0;
   std::uint64_t memory_bytes = 0;
+  double wait_seconds = 0;
 };
 
 /// Adds an array or a version of an array, or, with `append`, rows to an array.
@@ -141,6 +142,7 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
   options.live = arguments.live;
   options.keep = arguments.keep;
   options.memory_bytes = arguments.memory_bytes;
+  options.wait_seconds = arguments.wait_seconds;
   const AddArrayReport report =
       RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
         FileSystem& fs = FileSystem::Posix();
@@ -158,8 +160,12 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
 
 /// Changes the arrays of a store in one commit.
 template <typename Steps>
-void ChangeArrays(const std::string& path, Steps&& steps) {
-  Check(Unlocked([&] { return ArrayChange::Run(FileSystem::Posix(), path, 0, steps); }));
+void ChangeArrays(const std::string& path, double wait_seconds, Steps&& steps) {
+  RunJob(nb::none(), About::kStore, [&](const JobControl& control) -> Result<bool> {
+    RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(
+        FileSystem::Posix(), path, {.wait = {.seconds = wait_seconds, .control = &control}}, steps));
+    return true;
+  });
 }
 
 void BindArrayChanges(nb::module_& module) {
@@ -175,7 +181,8 @@ void BindArrayChanges(nb::module_& module) {
       .def_rw("new_version", &A::new_version)
       .def_rw("live", &A::live)
       .def_rw("keep", &A::keep)
-      .def_rw("memory_bytes", &A::memory_bytes);
+      .def_rw("memory_bytes", &A::memory_bytes)
+      .def_rw("wait_seconds", &A::wait_seconds);
   module.def("add_rows", &AddRows, nb::arg("arguments"), nb::arg("append"),
              nb::arg("progress").none(),
              nb::sig("def add_rows(arguments: AddArguments, append: bool, progress: object) -> "
@@ -188,19 +195,20 @@ void BindArrayChanges(nb::module_& module) {
       nb::arg("path"));
   module.def(
       "drop_array",
-      [](const std::string& path, const std::string& name, bool all_versions) {
-        ChangeArrays(path, [&](ArrayChange& change) { return change.Drop(name, all_versions); });
+      [](const std::string& path, const std::string& name, bool all_versions, double wait_seconds) {
+        ChangeArrays(path, wait_seconds, [&](ArrayChange& change) { return change.Drop(name, all_versions); });
       },
-      nb::arg("path"), nb::arg("name"), nb::arg("all_versions"));
+      nb::arg("path"), nb::arg("name"), nb::arg("all_versions"), nb::arg("wait_seconds"));
   module.def(
       "set_alias",
       [](const std::string& path, const std::string& name, const std::string& alias,
-         std::optional<std::uint64_t> version) {
-        ChangeArrays(path, [&](ArrayChange& change) {
+         std::optional<std::uint64_t> version, double wait_seconds) {
+        ChangeArrays(path, wait_seconds, [&](ArrayChange& change) {
           return version ? change.SetAlias(name, alias, *version) : change.DropAlias(name, alias);
         });
       },
-      nb::arg("path"), nb::arg("name"), nb::arg("alias"), nb::arg("version").none());
+      nb::arg("path"), nb::arg("name"), nb::arg("alias"), nb::arg("version").none(),
+      nb::arg("wait_seconds"));
 }
 
 }  // namespace

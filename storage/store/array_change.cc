@@ -124,17 +124,19 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) {
 }
 
 /// Runs a change in these steps:
-///   1. Makes the disk's reserve available if `generation` is 0.
-///   2. Opens the store for writing, and checks that it is at the requested generation.
+///   1. Makes the disk's reserve available if any generation is accepted.
+///   2. Opens the store for writing, and checks that it is the expected one.
 ///   3. `steps` makes the change in memory, which is then committed.
 ///   4. Closes the store, and removes the files of dropped arrays that no reader uses.
-Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
+Status ArrayChange::Run(FileSystem& fs, const Path& path, const ChangedStore& expected,
                         const std::function<Status(ArrayChange&)>& steps) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) -> Status {
     std::optional<ReserveInUse> reserve;
+    const std::uint64_t generation = expected.generation;
     if (generation == 0) reserve.emplace(fs, absolute);
     RHIZOME_ASSIGN_OR_RETURN(auto store,
-                             Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false));
+                             Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false,
+                                                   {.wait = expected.wait}, expected.id));
     const std::uint64_t current = store->manifest().generation;
     if (generation != 0 && generation != current) {
       return Status::InvalidArgument(
@@ -144,11 +146,12 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
     RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
     RHIZOME_RETURN_IF_ERROR(steps(change));
     const bool drops = change.impl_->drops_;
+    const StoreId id = store->id();
     RHIZOME_RETURN_IF_ERROR(change.Commit());
     // Remove the files of dropped arrays now if no reader uses them. Otherwise, or if this fails, a
     // later opening for writing removes them.
     store.reset();
-    if (drops) static_cast<void>(RemoveDropped(fs, absolute));
+    if (drops) static_cast<void>(RemoveDropped(fs, absolute, id));
     return Status::Ok();
   });
 } catch (...) {
@@ -162,9 +165,9 @@ Status ArrayChange::CheckNoWriter(FileSystem& fs, const Path& path) try {
   return StatusOfException();
 }
 
-Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
+Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path, const StoreId& id) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
-    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false);
+    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false, {}, id);
     return store ? Status::Ok() : store.error();
   });
 } catch (...) {

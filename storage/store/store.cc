@@ -85,8 +85,10 @@ Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mod
 
 Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path& path,
                                                      bool clear_scratch,
-                                                     const StoreOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto impl, Impl::OpenForWriting(fs, path, clear_scratch, options));
+                                                     const StoreOptions& options,
+                                                     std::optional<StoreId> expected) {
+  RHIZOME_ASSIGN_OR_RETURN(auto impl,
+                           Impl::OpenForWriting(fs, path, clear_scratch, options, expected));
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
 

@@ -124,7 +124,7 @@ Status Store::Impl::PinBy(Try&& try_once) {
 }
 
 /// Opens for writing in these steps:
-///   1. Reads FORMAT, then takes LOCK.
+///   1. Reads FORMAT, checks that the store is the expected one, then takes LOCK.
 ///   2. Opens the catalogue, which replays its write-ahead log, and reads the commit record and the
 ///      number of the last commit of the delta.
 ///   3. Reads the manifest that the record names, and checks it against the record.
@@ -134,13 +134,18 @@ Status Store::Impl::PinBy(Try&& try_once) {
 ///   6. Drops commits of the delta that no generation in use needs, and sets the reserve aside.
 Result<std::unique_ptr<Store::Impl>> Store::Impl::OpenForWriting(FileSystem& fs, const Path& path,
                                                                  bool clear_scratch,
-                                                                 const StoreOptions& options) {
+                                                                 const StoreOptions& options,
+                                                                 std::optional<StoreId> expected) {
   auto store = std::make_unique<Impl>(fs, path, options);
   const Status held = store->context_->HoldFolder();
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // best message if store is absent
   RHIZOME_RETURN_IF_ERROR(held);
+  if (expected && store->id_ != *expected)
+    return Fail(Status::IoError(fmt::format(
+        "'{}' was moved or replaced: it is store {} now, not store {}; nothing was changed",
+        path.string(), store->id_.ToString(), expected->ToString())));
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
-  RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path, options.wait));
   auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
                                CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)

@@ -46,7 +46,8 @@ class Store::Impl {
   explicit Impl(std::shared_ptr<StoreContext> context);
   static Result<std::unique_ptr<Impl>> OpenForWriting(FileSystem& fs, const Path& path,
                                                       bool clear_scratch,
-                                                      const StoreOptions& options);
+                                                      const StoreOptions& options,
+                                                      std::optional<StoreId> expected);
   static Result<std::unique_ptr<Impl>> OpenForReading(FileSystem& fs, const Path& path,
                                                       const StoreOptions& options);
   Status MakeEmpty();

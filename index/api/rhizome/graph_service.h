@@ -48,6 +48,9 @@ struct ServiceOptions {
   bool warm = false;
   LookupOptions warm_limits = {};
 
+  /// Time to wait for the writer's lock (StoreOptions::wait).
+  LockWait wait = {};
+
   /// Receives the log, see storage/base/logger.h. Unset: no log.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;

@@ -32,7 +32,7 @@ void CheckChangeStops(CrashMode mode, std::uint64_t seed, bool links) {
   ASSERT_OK(second);
   testing::StopEverywhere({seed % 5, 5}, [&](std::uint64_t count) {
     fs.StopAfter(count);
-    const Status status = ArrayChange::Run(fs, path, 1, [&](ArrayChange& change) -> Status {
+    const Status status = ArrayChange::Run(fs, path, {.generation = 1}, [&](ArrayChange& change) -> Status {
       RHIZOME_RETURN_IF_ERROR(
           change.AddVersion({first->arrays, path / "scratch/job", first->files}, "emb"));
       RHIZOME_RETURN_IF_ERROR(
