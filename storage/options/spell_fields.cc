@@ -110,6 +110,7 @@ constexpr auto kFields = std::to_array<OptionField>({
     {"typed_fanouts"},
     {"undirected", kBoolean},
     {"vertices"},
+    {"wait_seconds"},
     {"warmup"},
     {"weight_decay"},
     {"weighted", kBoolean},

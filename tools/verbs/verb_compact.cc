@@ -18,6 +18,7 @@ struct CompactFlags {
   std::string expire;
   std::string metrics;
   Path scratch;
+  double wait = 0;
 };
 
 std::string DescribeCompact(const Json& f) {
@@ -67,6 +68,7 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
                   {.scratch = flags.scratch,
                    // Dropping generations frees space, so it must also work on a full disk.
                    .frees_space = options.keep_generations || options.keep_bytes,
+                   .wait = WaitFor(flags.wait, session),
                    .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
@@ -125,6 +127,7 @@ void AddCompactVerb(CLI::App& root, Session& session) {
           "disk; initially 64G");
   AddMetricsFile(*verb, flags->metrics);
   AddScratch(*verb, flags->scratch);
+  AddWait(*verb, flags->wait);
   AddThreads(*verb, options.threads);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory limit; 0: none");
 }

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "rhizome/graph.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/escaped_text.h"
 #include "storage/io/walk_files.h"
+#include "storage/section/untrusted_json.h"
 #include "tools/cli/text.h"
 #include "tools/import/homes_json.h"
 #include "tools/import/partition_run.h"
@@ -22,6 +24,7 @@ namespace {
 struct InfoFlags {
   std::string store;
   bool metrics = false;
+  bool schema = false;
 };
 
 /// Returns the total size of the generation's files whose path begins with `prefix`, in bytes.
@@ -271,10 +274,23 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   return Answer{{{"metrics", text}}, DescribeNothing, {}};
 }
 
+/// Prints the schema, from which `init --schema` creates an empty store of the same shape.
+Result<Answer> RunSchema(const InfoFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  const Store& fixed = *store;
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(fixed, {.topology = TopologyPlace::kDirect}));
+  const std::string text = SchemaText(SchemaOf(*graph));
+  if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
+  return Answer{{{"schema", ParseUntrustedJson(text)}}, DescribeNothing, {}};
+}
+
 // Collects the fields from (1) the manifest, (2) the section tables of the partition files, (3) the
 // delta, and (4) the folders of all generations.
 Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
   if (flags.metrics) return RunMetrics(flags, session);
+  if (flags.schema) return RunSchema(flags, session);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();
@@ -320,6 +336,9 @@ void AddInfoVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_flag("--metrics", flags->metrics,
                  "Print the metrics of the store instead, as Prometheus text");
+  verb->add_flag("--schema", flags->schema,
+                 "Print the schema of the store instead, as JSON for init --schema")
+      ->excludes("--metrics");
 }
 
 }  // namespace rhizome
