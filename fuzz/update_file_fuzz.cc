@@ -102,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzzing::MemoryFiles files;
   const std::string name = kNames[data[1] % 3];
   files.files[name] = {bytes.begin(), bytes.end()};
-  const auto file = UpdateFile::Open(files, name, FormatOf(data[0]), SmallGraph());
+  const auto file = UpdateFile::Open(files, name, FormatOf(data[0]), UpdateTarget(SmallGraph()));
   RHIZOME_CHECK(file.has_value() || file.error().code() == StatusCode::kInvalidArgument);
   if (!file) return 0;
   WriteBatch batch;

@@ -10,8 +10,8 @@
 
 #include "index/input/number.h"
 #include "storage/base/escaped_text.h"
-#include "storage/section/untrusted_json.h"
 #include "tools/import/elements.h"
+#include "tools/verbs/json_line.h"
 
 namespace rhizome {
 namespace {
@@ -69,7 +69,8 @@ std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text)
 }
 std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
   if (dtype == DataType::kInt64) return IntegerOf(value);
-  float number = 0;
+  float number = NAN;
+  if (value.is_null()) return std::bit_cast<std::int64_t>(double{number});
   if (!ParseElementJson(DataType::kFloat32, value, std::as_writable_bytes(std::span(&number, 1))))
     return std::nullopt;
   return std::bit_cast<std::int64_t>(double{number});
@@ -86,28 +87,31 @@ std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
-std::string_view AboutNull(const Json& value) {
-  return value.is_null() ? "; `changes` of an older version wrote null for NaN, Infinity and "
-                           "-Infinity: export the changes again"
-                         : "";
+/// `changes` of an older version wrote null for NaN and both infinities, so that the value is lost.
+std::string_view AboutNull(const Json& value, bool of_changes) {
+  return value.is_null() && of_changes
+             ? "; `changes` of an older version wrote null for NaN, Infinity and -Infinity: export "
+               "the changes again"
+             : "";
 }
 
 /// Parses a number, or a list of numbers if the attribute has several, into `edge`. Returns an
 /// error message, or nullopt on success.
 std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Json& value,
-                                         EdgeFields& edge) {
+                                         bool of_changes, EdgeFields& edge) {
   const bool list = value.is_array();
   if (info.dim != (list ? value.size() : 1))
     return fmt::format("{} of '{}' is not a list of {} numbers", value.dump(), info.name, info.dim);
   for (std::uint64_t i = 0; i < info.dim; ++i) {
     const Json& number = list ? value[i] : value;
-    const auto bits = AttributeBits(info.dtype, number);
+    const bool lost = of_changes && number.is_null();
+    const auto bits = lost ? std::nullopt : AttributeBits(info.dtype, number);
     if (Vanishes(info.dtype, number))
       return fmt::format("{} of '{}' {}", number.dump(), info.name, kVanishes);
     if (!bits)
       return fmt::format("{} of '{}' is not {} {} number{}", value.dump(), info.name,
                          info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype),
-                         AboutNull(number));
+                         AboutNull(number, of_changes));
     edge.attributes[info.first_value + i] = EdgeValue::OfBits(info.dtype, *bits);
   }
   return std::nullopt;
@@ -120,15 +124,10 @@ std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   return names.empty() ? "none" : names;
 }
 
-/// Returns the reason why a text is not valid JSON.
-std::string WhyNoJson(std::string_view text) {
-  try {
-    const Json parsed = Json::parse(text);
-  } catch (const Json::out_of_range& refused) {  // the exception names the number
-    return fmt::format("is not readable: {}", refused.what());
-  } catch (const Json::parse_error&) {
-  }
-  return "is not a JSON object";
+/// Writes the null of an array; returns false if it has none.
+bool PutNull(const UpdateTarget::Columns& columns, std::span<std::byte> out) {
+  if (columns.null) return ParseElement(columns.dtype, *columns.null, out);
+  return ParseElementJson(columns.dtype, "NaN", out);
 }
 
 }  // namespace
@@ -138,12 +137,11 @@ const char* const kUpdateJsonHelp =
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
     "Other keys of an edge are edge attributes. For one line, \"op\": \"put\", \"upsert\"\n"
-    "or \"delete\" replaces the verb. In rows, NaN and infinities are strings:\n"
-    "\"NaN\", \"Infinity\", \"-Infinity\".\n";
+    "or \"delete\" replaces the verb. Floats can be NaN, Infinity and -Infinity, also in\n"
+    "quotes; null is NaN, or the null of an array of integers that has one.\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
-                                                     UpdateFormat format,
-                                                     std::shared_ptr<const GraphSnapshot> graph) {
+                                                     UpdateFormat format, UpdateTarget target) {
   if (format.form == Form::kAuto) format.form = FormOf(path);
   const bool json = format.form == Form::kJson;
   const bool named =
@@ -153,7 +151,7 @@ Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::
         fmt::format("{}: JSON lines name their fields: --columns, --vertices, --array and --header "
                     "are for TSV and CSV",
                     path)));
-  std::unique_ptr<UpdateFile> file(new UpdateFile(std::move(format), std::move(graph)));
+  std::unique_ptr<UpdateFile> file(new UpdateFile(std::move(format), std::move(target)));
   if (!json) RHIZOME_RETURN_IF_ERROR(file->FindColumns());
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(
@@ -163,16 +161,17 @@ Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::
 }
 
 std::optional<std::size_t> UpdateFile::AttributeNumber(std::string_view name) const {
-  const auto& known = edge_attributes_;
+  const auto& known = target_.edge_attributes();
   for (std::size_t a = 0; a < known.size(); ++a)
     if (known[a].name == name) return a;
   return std::nullopt;
 }
 
 Status UpdateFile::FindArray(std::string_view name) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_->store().OpenArray(name));
-  dtype_ = array->entry().dtype;
-  dim_ = array->entry().dim;
+  RHIZOME_ASSIGN_OR_RETURN(const UpdateTarget::Columns* const columns,
+                           target_.Find(std::string(name)));
+  dtype_ = columns->dtype;
+  dim_ = columns->dim;
   return Status::Ok();
 }
 
@@ -205,8 +204,8 @@ Status UpdateFile::FindColumns() {
       return Status::InvalidArgument(fmt::format(
           "--columns: '{}' is not {}; - skips a column{}", columns[i],
           edges ? "src, dst, type, weight or an edge attribute" : "id or type",
-          edges ? "; the store's edge attributes are: " + Known(edge_attributes_) : ""));
-    if (const std::uint64_t dim = edge_attributes_[*number].dim; dim != 1)
+          edges ? "; the store's edge attributes are: " + Known(target_.edge_attributes()) : ""));
+    if (const std::uint64_t dim = target_.edge_attributes()[*number].dim; dim != 1)
       return Status::InvalidArgument(fmt::format(
           "--columns: an edge has {} values of '{}'; write them as a list in JSON lines", dim,
           columns[i]));
@@ -263,9 +262,10 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
       return fmt::format("the weight '{}' {}", fields[*weight_], kVanishes);
     edge.weight = *weight;
   }
-  if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
+  gives_weights_ = gives_weights_ || weight_.has_value();
+  if (!attributes_.empty()) edge.attributes.resize(ValueCount(target_.edge_attributes()));
   for (const auto& [column, number] : attributes_) {
-    const EdgeAttributeInfo& info = edge_attributes_[number];
+    const EdgeAttributeInfo& info = target_.edge_attributes()[number];
     const auto bits = AttributeBits(info.dtype, fields[column]);
     if (Vanishes(info.dtype, fields[column]))
       return fmt::format("'{}' in the column '{}' {}", fields[column], info.name, kVanishes);
@@ -302,12 +302,9 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 }
 
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
-  if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
-  std::optional<std::string> repeated;
-  Json object = ParseUntrustedJson(text, &repeated);
-  if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
-  if (object.is_discarded()) return WhyNoJson(text);
-  if (!object.is_object()) return "is not a JSON object";
+  std::string wrong;
+  Json object = ParseJsonLine(text, {"op", "src", "dst", "id", "type"}, wrong);
+  if (!wrong.empty()) return wrong;
   if (auto reason = TakeMark(object)) return reason;
   if (mark_ && object.empty()) return std::nullopt;  // a line with a mark and without changes
   UpdateVerb verb = format_.verb;
@@ -338,6 +335,7 @@ UpdateFile::Reason UpdateFile::TakeMark(Json& object) {
   if (!mark_)
     return fmt::format("{} does not have the form that `rhizome changes` writes", kMarkField);
   object.erase(kMarkField);
+  of_changes_ = true;
   return std::nullopt;
 }
 
@@ -349,6 +347,7 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
     if (key == "type") {
       edge.type = value.get<std::string>();
     } else if (key == "weight") {
+      gives_weights_ = true;
       const auto bits = AttributeBits(DataType::kFloat32, value);
       edge.weight = bits ? static_cast<float>(std::bit_cast<double>(*bits)) : NAN;
       if (!std::isfinite(edge.weight))
@@ -356,12 +355,12 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
       if (Vanishes(DataType::kFloat32, value))
         return fmt::format("the weight {} {}", value.dump(), kVanishes);
     } else if (const auto number = AttributeNumber(key)) {
-      edge.attributes.resize(ValueCount(edge_attributes_));
-      if (auto reason = TakeAttribute(edge_attributes_[*number], value, edge)) return reason;
+      edge.attributes.resize(ValueCount(target_.edge_attributes()));
+      if (auto reason = TakeAttribute(target_.edge_attributes()[*number], value, of_changes_, edge)) return reason;
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
-          Known(edge_attributes_));
+          Known(target_.edge_attributes()));
     }
   }
   auto src = IdOf(object["src"]);
@@ -400,17 +399,20 @@ UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb ver
 
 UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& values,
                                            const ExternalId& id, WriteBatch& batch) {
-  const ArrayEntry* entry = graph_->store().manifest().FindArray(array);
-  if (entry == nullptr) return graph_->store().OpenArray(array).error().message();
-  if (!values.is_array() || values.size() != entry->dim)
-    return fmt::format("the row of array '{}' is not a list of {} numbers", array, entry->dim);
-  const std::size_t element_bytes = DataTypeBytes(entry->dtype);
-  std::vector<std::byte> row(entry->row_bytes());
+  const auto found = target_.Find(array);
+  if (!found) return found.error().message();
+  const UpdateTarget::Columns& columns = **found;
+  if (!values.is_array() || values.size() != columns.dim)
+    return fmt::format("the row of array '{}' is not a list of {} numbers", array, columns.dim);
+  const std::size_t element_bytes = DataTypeBytes(columns.dtype);
+  std::vector<std::byte> row(columns.dim * element_bytes);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto element = std::span(row).subspan(i * element_bytes, element_bytes);
-    if (ParseElementJson(entry->dtype, values[i], element)) continue;
+    if (values[i].is_null() && !of_changes_ && PutNull(columns, element)) continue;
+    if (ParseElementJson(columns.dtype, values[i], element)) continue;
     return fmt::format("value {} of array '{}', {}, is not a {} number{}", i + 1, array,
-                       values[i].dump(), DataTypeName(entry->dtype), AboutNull(values[i]));
+                       values[i].dump(), DataTypeName(columns.dtype),
+                       AboutNull(values[i], of_changes_));
   }
   batch.PutRow(id, array, row);
   return std::nullopt;

@@ -13,6 +13,7 @@
 #include "rhizome/write_batch.h"
 #include "tools/cli/cli.h"
 #include "tools/verbs/change_marks.h"
+#include "tools/verbs/update_target.h"
 
 namespace rhizome {
 
@@ -46,12 +47,11 @@ extern const char* const kUpdateJsonHelp;
 /// Threads: one at a time.
 class UpdateFile {
  public:
-  /// Opens `path` for updates of `graph`.
-  /// Errors: as InputStream::Open; kInvalidArgument, columns or an array that the graph does not
-  /// have.
+  /// Opens `path` for updates of `target`.
+  /// Errors: as InputStream::Open; kInvalidArgument, kNotFound, columns or an array that the target
+  /// does not have.
   static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
-                                                  UpdateFormat format,
-                                                  std::shared_ptr<const GraphSnapshot> graph);
+                                                  UpdateFormat format, UpdateTarget target);
 
   /// Adds the operations of the next line to `batch`. Returns false at the end. Blank lines of JSON
   /// are skipped.
@@ -65,16 +65,17 @@ class UpdateFile {
   /// Mark of the line read last, if it has one (JSON lines of `changes`).
   const std::optional<ChangeMark>& mark() const { return mark_; }
   std::uint64_t line() const { return table_->line(); }
+
+  /// Returns whether an edge so far was given with a weight.
+  bool gives_weights() const { return gives_weights_; }
   const InputStream& stream() const { return table_->stream(); }
 
  private:
   using Fields = std::span<const std::string_view>;
   using Reason = std::optional<std::string>;
 
-  UpdateFile(UpdateFormat format, std::shared_ptr<const GraphSnapshot> graph)
-      : format_(std::move(format)),
-        graph_(std::move(graph)),
-        edge_attributes_(graph_->edge_attributes()) {}
+  UpdateFile(UpdateFormat format, UpdateTarget target)
+      : format_(std::move(format)), target_(std::move(target)) {}
   Status FindColumns();
   Status FindArray(std::string_view name);
   Reason TakeLine(Fields fields, WriteBatch& batch);
@@ -89,10 +90,11 @@ class UpdateFile {
   std::optional<std::size_t> AttributeNumber(std::string_view name) const;
 
   UpdateFormat format_;
-  const std::shared_ptr<const GraphSnapshot> graph_;
-  const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
+  UpdateTarget target_;
   std::unique_ptr<TableReader> table_;
   std::optional<ChangeMark> mark_;
+  bool of_changes_ = false;     // a line had a mark: `changes` wrote the file
+  bool gives_weights_ = false;  // an edge was given with a weight
   // For TSV and CSV: the positions of the columns, and for each attribute column the number of the
   // attribute in the graph.
   std::size_t id_ = 0;
