@@ -150,8 +150,7 @@ Status ArrayJob::ClearJob(const std::string& job) {
 }
 
 Status ArrayJob::OpenFile(const std::string& name) {
-  if (!(options_.wait_seconds > 0))
-    RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(fs_, path_));
+  if (!(options_.wait_seconds > 0)) RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(fs_, path_));
   input_.name = name;
   const std::string job = JobName(name);
   RHIZOME_RETURN_IF_ERROR(ClearJob(job));

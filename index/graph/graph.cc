@@ -315,9 +315,8 @@ class LiveGraph {
   Result<std::unique_ptr<GraphWriter>> MakeWriter();
   Result<CompactResult> CompactOne(GraphWriter& writer, const SchemaChange& change,
                                    const CompactOptions& options, const JobControl& control);
-  Status CompactNow(GraphWriter& writer, const SchemaChange& change,
-                    const CompactOptions& options, const JobControl& control,
-                    CompactResult& result);
+  Status CompactNow(GraphWriter& writer, const SchemaChange& change, const CompactOptions& options,
+                    const JobControl& control, CompactResult& result);
   void CleanUp();
   Status CheckProcess() const { return process_.Check("this graph"); }
   void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
@@ -464,7 +463,8 @@ Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
   store_.logger().Log(LogLevel::kInfo, "graph", "compaction begins",
                       {{"path", store_.path().string()}, {"commits", commits}});
-  const Status status = Guarded([&] { return CompactState(writer, now, change, options, control); });
+  const Status status =
+      Guarded([&] { return CompactState(writer, now, change, options, control); });
   const double seconds = watch.seconds();
   Metrics* const metrics = store_.metrics();
   if (!status.ok()) {
@@ -494,8 +494,8 @@ Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
                                const SchemaChange& change, const CompactOptions& options,
                                const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
-  const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
-                              &writer.pacer(), change};
+  const CompactionInput input{now.store(),     now.parts(),     now.delta(),
+                              std::move(view), &writer.pacer(), change};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
                              const std::function<Status()>& commit) -> Status {
     // Loads the commits made during the compaction; most of them are loaded before writers have to

@@ -23,15 +23,14 @@ constexpr std::string_view kTaken[] = {"src", "dst", "type", "weight"};
 constexpr std::size_t kPartBytes = 6;
 
 ArrayInput InputOf(const ArraySchema& array) {
-  ArrayInput input{.name = array.name,
-                   .dim = array.dim,
-                   .dtype = array.dtype,
-                   .layout = array.layout,
-                   .codec = {.kind = CodecKind::kBloscLz4, .level = 5},
-                   .attributes = array.attributes,
-                   .read_rows = [](std::span<const VertexId>, std::span<std::byte>) {
-                     return Status::Ok();
-                   }};
+  ArrayInput input{
+      .name = array.name,
+      .dim = array.dim,
+      .dtype = array.dtype,
+      .layout = array.layout,
+      .codec = {.kind = CodecKind::kBloscLz4, .level = 5},
+      .attributes = array.attributes,
+      .read_rows = [](std::span<const VertexId>, std::span<std::byte>) { return Status::Ok(); }};
   const auto missing = MissingOfNewArray(array.name, array.dtype, array.dim);
   const bool given = std::ranges::any_of(
       array.attributes, [](const auto& fact) { return fact.first == kMissingAttribute; });
@@ -91,8 +90,8 @@ Result<std::unique_ptr<Store>> CreateEmptyStore(FileSystem& fs, const Path& path
   for (const ArraySchema& array : schema.arrays)
     RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(array.name));
   RHIZOME_ASSIGN_OR_RETURN(auto store, Store::Create(fs, path, StoreId::Random(), options));
-  const Status built = BuildGeneration(
-      *store, InputOf(schema), {.directions = schema.directions}, JobControl());
+  const Status built =
+      BuildGeneration(*store, InputOf(schema), {.directions = schema.directions}, JobControl());
   if (built.ok()) return store;
   static_cast<void>(Store::Discard(std::move(store)));
   return Fail(built);

@@ -201,9 +201,7 @@ std::optional<std::string> NameInSchema(const Manifest& manifest, const ArrayEnt
 
 }  // namespace
 
-Result<GraphSchema> ParseSchema(std::string_view json) try {
-  return Parse(json);
-} catch (...) {
+Result<GraphSchema> ParseSchema(std::string_view json) try { return Parse(json); } catch (...) {
   return Fail(StatusOfException());
 }
 

@@ -75,12 +75,10 @@ Result<CleanReport> CleanScratch(FileSystem& fs, const Path& store,
     RHIZOME_RETURN_IF_ERROR(held);
     RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, folder));
     CleanReport report;
-    RHIZOME_RETURN_IF_ERROR(
-        CleanFolders(fs, folder / kScratchName, options.dry_run, report));
+    RHIZOME_RETURN_IF_ERROR(CleanFolders(fs, folder / kScratchName, options.dry_run, report));
     if (elsewhere.empty()) return report;
     const auto outside = fs.Enclose(elsewhere);
-    RHIZOME_RETURN_IF_ERROR(
-        CleanFolders(fs, elsewhere / id.ToString(), options.dry_run, report));
+    RHIZOME_RETURN_IF_ERROR(CleanFolders(fs, elsewhere / id.ToString(), options.dry_run, report));
     return report;
   });
 } catch (...) {

@@ -45,8 +45,8 @@ Result<UpgradeReport> Upgrade(FileSystem& fs, const Path& path, std::uint64_t to
 }  // namespace
 
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
-                                   std::span<const UpgradeStep> steps,
-                                   const JobControl& control, const LockWait& wait) try {
+                                   std::span<const UpgradeStep> steps, const JobControl& control,
+                                   const LockWait& wait) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
     return Upgrade(fs, absolute, to, steps, control, wait);
   });

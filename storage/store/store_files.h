@@ -24,9 +24,9 @@ inline constexpr std::uint64_t kStoreFormatVersion = 1;
 std::string LockContent();
 
 /// Takes the writer's lock of the store at `path`. A process that only checks whether there is a
-/// writer (verify) holds it for a moment, so this waits at least 100 ms, and longer if `wait` allows
-/// it. Errors: kBusy, a writer is active; kInterrupted, `wait.control` was cancelled; errors of
-/// FileSystem::Lock.
+/// writer (verify) holds it for a moment, so this waits at least 100 ms, and longer if `wait`
+/// allows it. Errors: kBusy, a writer is active; kInterrupted, `wait.control` was cancelled; errors
+/// of FileSystem::Lock.
 Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path,
                                                  const LockWait& wait = {});
 

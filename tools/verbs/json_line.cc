@@ -26,8 +26,9 @@ std::optional<std::string> WithStrings(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto* const number =
         quoted ? std::end(kNumbers)
-               : std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                              [&](std::string_view one) { return text.substr(i).starts_with(one); });
+               : std::find_if(std::begin(kNumbers), std::end(kNumbers), [&](std::string_view one) {
+                   return text.substr(i).starts_with(one);
+                 });
     if (number != std::end(kNumbers)) {
       replaced += fmt::format("\"{}{}\"", kEscapedMarker, *number);
       i += number->size() - 1;
@@ -35,8 +36,10 @@ std::optional<std::string> WithStrings(std::string_view text) {
       continue;
     }
     replaced += text[i];
-    if (quoted && text[i] == '\\' && i + 1 < text.size()) replaced += text[++i];
-    else if (text[i] == '"') quoted = !quoted;
+    if (quoted && text[i] == '\\' && i + 1 < text.size())
+      replaced += text[++i];
+    else if (text[i] == '"')
+      quoted = !quoted;
   }
   return any ? std::optional(std::move(replaced)) : std::nullopt;
 }
@@ -81,7 +84,8 @@ Json ParseJsonLine(std::string_view text, std::initializer_list<std::string_view
     for (const std::string_view name : names) {
       const auto member = object.is_object() ? object.find(name) : object.end();
       if (!object.is_object() || member == object.end() || !IsMarked(*member)) continue;
-      reason = fmt::format("has {} as \"{}\"", member->get_ref<const std::string&>().substr(1), name);
+      reason =
+          fmt::format("has {} as \"{}\"", member->get_ref<const std::string&>().substr(1), name);
       return Discarded();
     }
     RemoveMarkers(object);

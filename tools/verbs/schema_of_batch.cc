@@ -27,8 +27,10 @@ class TypeNames {
   std::vector<std::string> Names(bool some_have_none, const std::string& fallback) const {
     std::vector<std::string> names = names_;
     const auto known = std::find(names.begin(), names.end(), fallback);
-    if (known != names.end()) std::rotate(names.begin(), known, known + 1);
-    else if (some_have_none || names.empty()) names.insert(names.begin(), fallback);
+    if (known != names.end())
+      std::rotate(names.begin(), known, known + 1);
+    else if (some_have_none || names.empty())
+      names.insert(names.begin(), fallback);
     return names;
   }
 

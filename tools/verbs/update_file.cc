@@ -356,7 +356,8 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
         return fmt::format("the weight {} {}", value.dump(), kVanishes);
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(target_.edge_attributes()));
-      if (auto reason = TakeAttribute(target_.edge_attributes()[*number], value, of_changes_, edge)) return reason;
+      if (auto reason = TakeAttribute(target_.edge_attributes()[*number], value, of_changes_, edge))
+        return reason;
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,

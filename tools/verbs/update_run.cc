@@ -177,9 +177,9 @@ Result<std::unique_ptr<Graph>> OpenIfThere(const UpdateFlags& flags, const Store
   if (!flags.schema.empty() && !flags.create)
     return Fail(Status::InvalidArgument("--schema is for --create"));
   // Updates need ids and types but no neighbour lists: leave the lists on disk.
-  auto graph = Graph::Open(flags.store, {.mode = Mode::kWrite,
-                                         .graph = {.topology = TopologyPlace::kDirect},
-                                         .store = options});
+  auto graph = Graph::Open(
+      flags.store,
+      {.mode = Mode::kWrite, .graph = {.topology = TopologyPlace::kDirect}, .store = options});
   if (!graph && graph.error().code() == StatusCode::kNotFound && flags.create) return nullptr;
   return graph;
 }
@@ -230,11 +230,10 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   if (absent && !flags.schema.empty()) {
     RHIZOME_ASSIGN_OR_RETURN(schema, ReadSchema(flags.schema));
   }
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto file,
-      UpdateFile::Open(FileSystem::Posix(), flags.file, format,
-                       absent ? UpdateTarget(schema.value_or(GraphSchema{}))
-                              : UpdateTarget(graph->Snapshot())));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file,
+                           UpdateFile::Open(FileSystem::Posix(), flags.file, format,
+                                            absent ? UpdateTarget(schema.value_or(GraphSchema{}))
+                                                   : UpdateTarget(graph->Snapshot())));
   Updater updater(flags, *file, session.control);
   RHIZOME_RETURN_IF_ERROR(updater.ReadFirst());
   if (absent) {

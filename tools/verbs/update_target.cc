@@ -26,10 +26,8 @@ UpdateTarget::UpdateTarget(const GraphSchema& schema) {
   for (const EdgeAttributeSchema& attribute : schema.edge_attributes)
     by_name[attribute.name] = &attribute;
   for (const auto& [name, attribute] : by_name) {
-    edge_attributes_.push_back({.name = name,
-                                .dtype = attribute->dtype,
-                                .dim = attribute->dim,
-                                .first_value = values});
+    edge_attributes_.push_back(
+        {.name = name, .dtype = attribute->dtype, .dim = attribute->dim, .first_value = values});
     values += attribute->dim;
   }
   for (const ArraySchema& array : schema.arrays)

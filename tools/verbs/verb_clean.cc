@@ -27,10 +27,9 @@ std::string DescribeClean(const Json& f) {
                : state == "running" ? "its job is running: it remains"
                                     : "no job created it: it remains"});
   }
-  const std::string summary =
-      dry ? std::string()
-          : fmt::format("removed {}, {}\n", Plural(f["removed"], "folder"),
-                        HumanBytes(f["removed_bytes"]));
+  const std::string summary = dry ? std::string()
+                                  : fmt::format("removed {}, {}\n", Plural(f["removed"], "folder"),
+                                                HumanBytes(f["removed_bytes"]));
   if (f["folders"].empty())
     return fmt::format("{}: no scratch files\n", f["store"].get<std::string>());
   return table.ToString() + summary;
@@ -41,9 +40,8 @@ Result<Answer> RunClean(const CleanFlags& flags, Session&) {
                            CleanScratch(FileSystem::Posix(), flags.store, flags.options));
   Json folders = Json::array();
   for (const ScratchFolder& folder : report.folders)
-    folders.push_back({{"path", folder.path.string()},
-                       {"bytes", folder.bytes},
-                       {"state", NameOf(folder.state)}});
+    folders.push_back(
+        {{"path", folder.path.string()}, {"bytes", folder.bytes}, {"state", NameOf(folder.state)}});
   return Answer{{{"store", flags.store},
                  {"dry_run", flags.options.dry_run},
                  {"folders", std::move(folders)},

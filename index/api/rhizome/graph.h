@@ -114,10 +114,10 @@ class Graph {
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
   /// Adds weights or attributes to the edges of the store, by a compaction, which also merges the
-  /// delta: existing edges get the weight 1, and zeros as attributes. Writers wait until it is done;
-  /// reads continue. A crash at any time leaves the old or the new schema. If the change is empty,
-  /// nothing is done. (Types are added by Write with WriteOptions::create_types, arrays by AddArray.)
-  /// Errors: as Compact; kAlreadyExists, edges have weights or that attribute already;
+  /// delta: existing edges get the weight 1, and zeros as attributes. Writers wait until it is
+  /// done; reads continue. A crash at any time leaves the old or the new schema. If the change is
+  /// empty, nothing is done. (Types are added by Write with WriteOptions::create_types, arrays by
+  /// AddArray.) Errors: as Compact; kAlreadyExists, edges have weights or that attribute already;
   /// kInvalidArgument, an attribute is not possible.
   Result<CompactResult> Alter(const SchemaChange& change, const CompactOptions& options,
                               const JobControl& control);

@@ -17,7 +17,7 @@ class GraphSnapshot;
 
 /// An attribute that every edge of a store has.
 struct EdgeAttributeSchema {
-  std::string name;  ///< not a name of EdgeFields, such as "type" or "weight"
+  std::string name;                   ///< not a name of EdgeFields, such as "type" or "weight"
   DataType dtype = DataType::kInt64;  ///< kInt64 or kFloat32; `time` must be one kInt64
   std::uint64_t dim = 1;              ///< number of values of an edge
   friend bool operator==(const EdgeAttributeSchema&, const EdgeAttributeSchema&) = default;
@@ -37,9 +37,9 @@ struct ArraySchema {
 
 /// What the vertices and edges of a store can have (docs/DESIGN.md, "The schema of a store").
 struct GraphSchema {
-  bool text_ids = false;    ///< external ids are texts; otherwise they are integers
-  bool undirected = false;  ///< every edge has both directions
-  bool weighted = false;    ///< every edge has a weight
+  bool text_ids = false;                    ///< external ids are texts; otherwise they are integers
+  bool undirected = false;                  ///< every edge has both directions
+  bool weighted = false;                    ///< every edge has a weight
   Direction directions = Direction::kBoth;  ///< lists that are kept; undirected: kBoth
   std::vector<std::string> vertex_types = {"vertex"};
   std::vector<std::string> edge_types = {"edge"};
@@ -50,7 +50,7 @@ struct GraphSchema {
 
 /// Additions to the edges of a store (Graph::Alter).
 struct SchemaChange {
-  bool weighted = false;                              ///< existing edges get the weight 1
+  bool weighted = false;                             ///< existing edges get the weight 1
   std::vector<EdgeAttributeSchema> edge_attributes;  ///< existing edges get zeros
 
   bool empty() const { return !weighted && edge_attributes.empty(); }

@@ -26,9 +26,9 @@ struct ArraySource {
 
 /// The store that ArrayChange::Run changes.
 struct ChangedStore {
-  std::uint64_t generation = 0;      ///< generation that must be current; 0: any
-  std::optional<StoreId> id = {};    ///< id that the store must have; unset: any
-  LockWait wait = {};                ///< time to wait for the writer's lock
+  std::uint64_t generation = 0;    ///< generation that must be current; 0: any
+  std::optional<StoreId> id = {};  ///< id that the store must have; unset: any
+  LockWait wait = {};              ///< time to wait for the writer's lock
 };
 
 /// A change of the arrays of a store. It consists of any number of steps, which become visible
@@ -64,10 +64,10 @@ class ArrayChange {
   /// Errors: kBusy; errors of FileSystem::Lock.
   static Status CheckNoWriter(FileSystem& fs, const Path& path);
 
-  /// Removes the files of dropped arrays of the store `id`. A caller that read the store itself, and
-  /// so kept the files, calls this after closing it. Files that another reader still sees remain
-  /// until a later opening for writing.
-  /// Errors: errors of Store::Open; kBusy; kIoError, another store is at `path`.
+  /// Removes the files of dropped arrays of the store `id`. A caller that read the store itself,
+  /// and so kept the files, calls this after closing it. Files that another reader still sees
+  /// remain until a later opening for writing. Errors: errors of Store::Open; kBusy; kIoError,
+  /// another store is at `path`.
   static Status RemoveDropped(FileSystem& fs, const Path& path, const StoreId& id);
 
   /// Adds an array under a name that no array has. Returns its stored name, which is the name of a
