@@ -39,11 +39,12 @@ ArrayInput InputOf(const ArraySchema& array) {
 }
 
 GraphInput InputOf(const GraphSchema& schema) {
-  GraphInput input{.weighted = schema.weighted,
-                   .undirected = schema.undirected,
-                   .vertex_type_names = schema.vertex_types,
-                   .edge_type_names = schema.edge_types,
-                   .id_kind = schema.text_ids ? ExternalIdKind::kString : ExternalIdKind::kDense};
+  GraphInput input;
+  input.weighted = schema.weighted;
+  input.undirected = schema.undirected;
+  input.vertex_type_names = schema.vertex_types;
+  input.edge_type_names = schema.edge_types;
+  if (schema.text_ids) input.id_kind = ExternalIdKind::kString;
   for (const EdgeAttributeSchema& attribute : schema.edge_attributes)
     input.edges.attributes.emplace_back(attribute.name, attribute.dtype, attribute.dim);
   for (const ArraySchema& array : schema.arrays) input.arrays.push_back(InputOf(array));
@@ -90,8 +91,9 @@ Result<std::unique_ptr<Store>> CreateEmptyStore(FileSystem& fs, const Path& path
   for (const ArraySchema& array : schema.arrays)
     RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(array.name));
   RHIZOME_ASSIGN_OR_RETURN(auto store, Store::Create(fs, path, StoreId::Random(), options));
-  const Status built =
-      BuildGeneration(*store, InputOf(schema), {.directions = schema.directions}, JobControl());
+  BuildOptions build;
+  build.directions = schema.directions;
+  const Status built = BuildGeneration(*store, InputOf(schema), build, JobControl());
   if (built.ok()) return store;
   static_cast<void>(Store::Discard(std::move(store)));
   return Fail(built);

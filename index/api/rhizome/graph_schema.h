@@ -50,8 +50,8 @@ struct GraphSchema {
 
 /// Additions to the edges of a store (Graph::Alter).
 struct SchemaChange {
-  bool weighted = false;                             ///< existing edges get the weight 1
-  std::vector<EdgeAttributeSchema> edge_attributes;  ///< existing edges get zeros
+  bool weighted = false;                                  ///< existing edges get the weight 1
+  std::vector<EdgeAttributeSchema> edge_attributes = {};  ///< existing edges get zeros
 
   bool empty() const { return !weighted && edge_attributes.empty(); }
 };

@@ -161,10 +161,10 @@ TEST(GraphCreateTest, GrowsLikeAnyStore) {
     GraphSchema schema = DrawSchema(rng);
     schema.edge_attributes.clear();
     schema.arrays = {{.name = "feat", .dim = UpdateModel::kDim}};
-    GraphInput like{.weighted = schema.weighted,
-                    .undirected = schema.undirected,
-                    .vertex_type_names = schema.vertex_types,
-                    .edge_type_names = schema.edge_types};
+    GraphInput like;
+    like.undirected = schema.undirected;
+    like.vertex_type_names = schema.vertex_types;
+    like.edge_type_names = schema.edge_types;
     UpdateModel model(like);
     auto graph = Graph::Create(dir / "g.rz", schema);
     ASSERT_OK(graph);
@@ -336,7 +336,8 @@ TEST(EmptyArrayTest, RowsArePutLater) {
     ASSERT_OK((*graph)->Write(batch));
     ASSERT_OK((*graph)->Compact({}, JobControl()));
   }
-  AddArrayOptions options{.file = {.name = "x", .open = EmptyRows(DataType::kFloat32, 2)}};
+  AddArrayOptions options{
+      .file = {.name = "x", .path = {}, .open = EmptyRows(DataType::kFloat32, 2)}};
   const auto added = AddArray(FileSystem::Posix(), dir / "g.rz", options, JobControl());
   ASSERT_OK(added);
   EXPECT_EQ(added->rows_given, 0U);
