@@ -515,6 +515,15 @@ Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
       [&] { return CompactGeneration(store_, input, options, control, switch_to); });
 }
 
+/// Returns whether edges still have the attributes that `parts` was loaded with: `array drop`
+/// removes them from a generation.
+bool HasAttributesOf(const Manifest& manifest, const GraphParts& parts) {
+  const auto now = EdgeAttributesOf(manifest);
+  return std::equal(now.begin(), now.end(), parts.edge_attributes.begin(),
+                    parts.edge_attributes.end(),
+                    [](const auto& a, const auto& b) { return a.name == b.name; });
+}
+
 Status LiveGraph::Refresh() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
   if (store_.writable()) return Status::Ok();
@@ -527,7 +536,8 @@ Status LiveGraph::Refresh() {
   if (metrics != nullptr) metrics->Add(Counter::kRefreshes);
   const auto now = state();
   const auto store = store_.Snapshot();
-  if (store->manifest().generation != now->parts()->store->manifest().generation) {
+  const bool same = store->manifest().generation == now->parts()->store->manifest().generation;
+  if (!same || !HasAttributesOf(store->manifest(), *now->parts())) {
     RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->options));
     Publish(std::move(next));
     store_.logger().Log(LogLevel::kInfo, "graph", "moved on to a new generation",

@@ -109,6 +109,7 @@ class ArrayChange::Impl {
   Status MoveStored(const std::string& from, const std::string& to);
   void RemoveStored(std::string_view stored);
   Status DropVersion(std::string_view name, std::uint64_t version);
+  Status CheckNoDelta(std::string_view name) const;
   Status DropEdgeAttribute(std::string_view name);
   Status NotFound(std::string_view reference) const;
   Result<ArrayAlias*> FindAlias(std::string_view name, std::string_view alias);
@@ -359,6 +360,29 @@ Status ArrayChange::Impl::DropVersion(std::string_view name, std::uint64_t versi
   return Status::Ok();
 }
 
+// A commit of the delta has values of all edge attributes, without their names or number: without
+// one of the attributes it could not be read.
+Status ArrayChange::Impl::CheckNoDelta(std::string_view name) const {
+  {
+    const MutexLock lock(store_->impl_->commits_);
+    if (store_->impl_->delta_claimed_)
+      return Status::Busy(fmt::format(
+          "'{}': a graph of this process writes to the store; close it before the edge attribute "
+          "'{}' is dropped",
+          store_->path().string(), name));
+  }
+  bool any = false;
+  const Status scanned = store_->ScanDelta(store_->base_sequence(), [&](std::uint64_t, auto) {
+    any = true;
+    return Status::Interrupted("one is enough");
+  });
+  if (!any) return scanned;
+  return Status::InvalidArgument(fmt::format(
+      "the edge attribute '{}' has values in commits since the last compaction; compact "
+      "the store before the attribute is dropped",
+      name));
+}
+
 Status ArrayChange::Impl::DropEdgeAttribute(std::string_view name) {
   std::vector<std::string> parts;
   for (const ArrayEntry& array : next_.arrays) {
@@ -367,6 +391,7 @@ Status ArrayChange::Impl::DropEdgeAttribute(std::string_view name) {
     if (array.name == fmt::format("{}.{}", name, suffix)) parts.push_back(array.name);
   }
   if (parts.empty()) return NotFound(name);
+  RHIZOME_RETURN_IF_ERROR(CheckNoDelta(name));
   for (const std::string& part : parts) RemoveStored(part);
   return Status::Ok();
 }

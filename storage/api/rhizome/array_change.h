@@ -85,6 +85,8 @@ class ArrayChange {
 
   /// Drops an array; a version (emb@3) to which no alias refers; all parts of an edge attribute;
   /// or, if `all_versions`, every version of an array with its aliases.
+  /// Errors: as above; kInvalidArgument, an edge attribute has values in commits since the last
+  /// compaction; kBusy, a graph of this process writes to the store of an edge attribute.
   Status Drop(std::string_view reference, bool all_versions = false);
 
   /// Drops a stored array whose bytes are lost, even if aliases refer to it: they fall back to the

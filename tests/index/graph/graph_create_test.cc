@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "rhizome/array_add.h"
+#include "rhizome/array_change.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/graph_schema.h"
 #include "testing/update_history.h"
@@ -307,6 +308,55 @@ TEST(GraphAlterTest, WritersWait) {
   for (const char* const name : names)
     EXPECT_EQ(Column<std::int64_t>(*after, name), std::vector<std::int64_t>(*edges, 0)) << name;
   ExpectVerifies(dir / "g.rz");
+}
+
+/// An edge attribute is dropped only if no commit of the delta has values of it, which could not be
+/// read any more; a reader that is open then follows.
+TEST(GraphAlterTest, DroppedAttributesLeaveTheDeltaReadable) {
+  const TempDir dir;
+  const Path path = dir / "g.rz";
+  FileSystem& fs = FileSystem::Posix();
+  const auto put = [&](std::vector<EdgeValue> values) {
+    const auto graph = Graph::Open(path, {.mode = Mode::kWrite});
+    ASSERT_OK(graph);
+    WriteBatch batch;
+    batch.PutEdge(std::int64_t{1}, std::int64_t{2}, {.attributes = std::move(values)});
+    ASSERT_OK((*graph)->Write(batch));
+  };
+  const auto drop = [&](const std::string& name) {
+    return ArrayChange::Run(fs, path, {}, [&](ArrayChange& change) { return change.Drop(name); });
+  };
+  ASSERT_OK(Graph::Create(path, {.edge_attributes = {{.name = "a"}, {.name = "b"}}}));
+  put({7, 8});
+  const auto reader = Graph::Open(path);
+  ASSERT_OK(reader);
+  const Status refused = drop("a");
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_NE(refused.message().find("compact"), std::string::npos) << refused.message();
+  {
+    const auto store = testing::OpenStore(path, Mode::kWrite);
+    ASSERT_OK(store);
+    const auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    ASSERT_OK((*graph)->Compact({}, JobControl()));
+    auto change = ArrayChange::Begin(**store);
+    ASSERT_OK(change);
+    EXPECT_STATUS(change->Drop("a"), kBusy);
+  }
+  ASSERT_OK((*reader)->Refresh());
+  ASSERT_OK(drop("a"));
+  put({9});
+  ASSERT_OK((*reader)->Refresh());
+  ASSERT_EQ((*reader)->edge_attributes().size(), 1U);
+  EXPECT_EQ((*reader)->edge_attributes()[0].name, "b");
+  EXPECT_EQ((*reader)->CountEdges().value(), 2U);
+  {
+    const auto graph = Graph::Open(path, {.mode = Mode::kWrite});
+    ASSERT_OK(graph);
+    ASSERT_OK((*graph)->Compact({}, JobControl()));
+    EXPECT_EQ(Column<std::int64_t>(*(*graph)->Snapshot(), "b"), (std::vector<std::int64_t>{8, 9}));
+  }
+  ExpectVerifies(path);
 }
 
 TEST(GraphAlterTest, CancelledChangesNothing) {
