@@ -80,7 +80,7 @@ void EachInferJobField(Visit&& visit, Options&... options) {
                "all"},
         options.keep...);
   visit(Option{"wait_seconds", "wait",
-               "Wait up to so many seconds at the end while another process has the store open for "
+               "Maximum time to wait at the end while another process has the store open for "
                "writing; default: fail at the start"}
             .As("SECONDS"),
         options.wait_seconds...);

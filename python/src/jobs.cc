@@ -95,8 +95,8 @@ std::tuple<std::vector<std::string>, std::vector<std::string>, std::uint64_t> Cl
                                   About::kStore);
   std::vector<std::string> removed, remaining;
   std::uint64_t bytes = 0;
-  for (const ScratchFolder& folder : report.folders) {
-    const bool ended = folder.state == ScratchFolder::State::kEnded;
+  for (const JobScratchFolder& folder : report.folders) {
+    const bool ended = folder.state == JobScratchFolder::State::kEnded;
     (ended ? removed : remaining).push_back(folder.path.string());
     if (ended) bytes += folder.bytes;
   }

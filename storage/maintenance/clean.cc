@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-using State = ScratchFolder::State;
+using State = JobScratchFolder::State;
 
 State StateOf(JobState state) {
   if (state == JobState::kRunning) return State::kRunning;
@@ -33,7 +33,7 @@ Result<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder) {
 /// Adds one folder to the report, and removes it if its job ended.
 Status CleanOne(FileSystem& fs, const Path& path, bool dry_run, CleanReport& report) {
   RHIZOME_ASSIGN_OR_RETURN(const JobState state, StateOfJob(fs, path));
-  ScratchFolder folder{.path = path, .state = StateOf(state)};
+  JobScratchFolder folder{.path = path, .state = StateOf(state)};
   RHIZOME_ASSIGN_OR_RETURN(folder.bytes, BytesOf(fs, path));
   if (folder.state == State::kEnded && !dry_run) {
     const Status removed = RemoveIdleJob(fs, path);

@@ -12,8 +12,8 @@
 
 namespace rhizome {
 
-/// The edge attributes and arrays that lines of an update file can name: those of a graph, or of
-/// the schema of a store that is created afterwards.
+/// The edge attributes and arrays that lines of an update file can name. They belong to a graph, or
+/// to the schema of a store that is created afterwards.
 /// Threads: one at a time.
 class UpdateTarget {
  public:

@@ -12,9 +12,9 @@ struct CleanFlags {
   CleanOptions options;
 };
 
-const char* NameOf(ScratchFolder::State state) {
-  if (state == ScratchFolder::State::kRunning) return "running";
-  return state == ScratchFolder::State::kEnded ? "ended" : "foreign";
+const char* NameOf(JobScratchFolder::State state) {
+  if (state == JobScratchFolder::State::kRunning) return "running";
+  return state == JobScratchFolder::State::kEnded ? "ended" : "foreign";
 }
 
 std::string DescribeClean(const Json& f) {
@@ -39,7 +39,7 @@ Result<Answer> RunClean(const CleanFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const CleanReport report,
                            CleanScratch(FileSystem::Posix(), flags.store, flags.options));
   Json folders = Json::array();
-  for (const ScratchFolder& folder : report.folders)
+  for (const JobScratchFolder& folder : report.folders)
     folders.push_back(
         {{"path", folder.path.string()}, {"bytes", folder.bytes}, {"state", NameOf(folder.state)}});
   return Answer{{{"store", flags.store},

@@ -35,7 +35,7 @@ struct ArraySchema {
   friend bool operator==(const ArraySchema&, const ArraySchema&) = default;
 };
 
-/// What the vertices and edges of a store can have (docs/DESIGN.md, "The schema of a store").
+/// The types, columns and arrays of a store (docs/DESIGN.md, "The schema of a store").
 struct GraphSchema {
   bool text_ids = false;                    ///< external ids are texts; otherwise they are integers
   bool undirected = false;                  ///< every edge has both directions

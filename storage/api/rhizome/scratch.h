@@ -11,7 +11,7 @@
 namespace RHIZOME_API rhizome {
 
 /// A folder of scratch files of a job on a store.
-struct ScratchFolder {
+struct JobScratchFolder {
   Path path;
   std::uint64_t bytes = 0;  ///< total size of its files
 
@@ -29,8 +29,8 @@ struct CleanOptions {
 };
 
 struct CleanReport {
-  std::vector<ScratchFolder> folders;  ///< all that were found
-  std::uint64_t removed = 0;           ///< number of folders that were removed
+  std::vector<JobScratchFolder> folders;  ///< all that were found
+  std::uint64_t removed = 0;              ///< number of folders that were removed
   std::uint64_t removed_bytes = 0;
 };
 

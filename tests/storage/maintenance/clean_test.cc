@@ -12,7 +12,7 @@ namespace rhizome {
 namespace {
 
 using testing::TempDir;
-using State = ScratchFolder::State;
+using State = JobScratchFolder::State;
 
 FileSystem& disk = FileSystem::Posix();
 
@@ -27,7 +27,7 @@ class CleanTest : public ::testing::Test {
   }
   static std::map<std::string, State> States(const CleanReport& report) {
     std::map<std::string, State> states;
-    for (const ScratchFolder& folder : report.folders)
+    for (const JobScratchFolder& folder : report.folders)
       states[folder.path.filename().string()] = folder.state;
     return states;
   }
