@@ -186,10 +186,9 @@ CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads) {
 
 CLI::Option* AddWait(CLI::App& verb, double& seconds) {
   return verb
-      .add_option(
-          "--wait", seconds,
-          "Wait up to so many seconds while another process has the store open for writing; "
-          "default: fail at once")
+      .add_option("--wait", seconds,
+                  "Maximum time to wait while another process has the store open for writing; "
+                  "default: fail at once")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
 }
