@@ -41,7 +41,7 @@ rhizome init empty.rz >out 2>err && fail "init over a store"
 # --- Every verb that reads a store reads an empty one, or says why it cannot
 for store in empty.rz full.rz; do
   for verb in "info $store" "info $store --json" "info $store --metrics" "verify $store" "compact $store" \
-    "array list $store" "changes $store --out -" "backup create $store backups-$store" "clean $store" "repair $store"; do
+    "array list $store" "changes $store --out -" "backup $store backups-$store" "clean $store" "repair $store"; do
     # shellcheck disable=SC2086
     rhizome $verb >out 2>err || fail "$verb: $(cat err)"
   done
@@ -72,7 +72,6 @@ for round in 1 2; do
   rhizome verify full.rz >out || fail "verify: $(cat out)"
   rhizome compact full.rz >/dev/null || fail "compact"
 done
-expect_exit 1 rhizome put full.rz - <<<'{"id": NaN}'
 printf '{"id": NaN}\n' | rhizome put full.rz - --format json >out 2>err && fail "NaN as an id"
 grep -q 'has NaN as "id"' err || fail "NaN as an id: $(cat err)"
 printf '{"id": "a", "rows": {"codes": [null]}}\n' | rhizome put full.rz - --format json >out 2>err &&
@@ -122,13 +121,14 @@ mkfifo pipe
 "$RHIZOME" put numbers.rz pipe >/dev/null 2>&1 &
 writer=$!
 exec 9>pipe
-wait_for 60 sh -c '! rhizome put numbers.rz /dev/null >/dev/null 2>busy && grep -q "process" busy' || fail "no writer: $(cat busy)"
+refused() { ! rhizome put numbers.rz /dev/null 9>&- >/dev/null 2>busy; }
+wait_for 60 refused || fail "no writer: $(cat busy)"
 grep -q "process $writer" busy || fail "Busy does not name the writer $writer: $(cat busy)"
 grep -q -- "--wait" busy || fail "Busy does not name --wait: $(cat busy)"
-rhizome put numbers.rz /dev/null --wait 0.2 >out 2>err && fail "a wait that is over succeeds"
+rhizome put numbers.rz /dev/null --wait 0.2 9>&- >out 2>err && fail "a wait that is over succeeds"
 grep -q "after 0.2 s" err || fail "a wait that is over: $(cat err)"
 printf '5\t6\n' >more.tsv
-rhizome put numbers.rz more.tsv --wait 600 >/dev/null 2>err &
+rhizome put numbers.rz more.tsv --wait 600 9>&- >/dev/null 2>err &
 waiting=$!
 printf '8\t9\n' >&9
 exec 9>&-
