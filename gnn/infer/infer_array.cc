@@ -103,7 +103,10 @@ Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
       const std::unique_ptr<ChunkArray> array,
       ChunkArray::Open(job.store().fs(), made.root, made.arrays.front(), made.files));
   RHIZOME_RETURN_IF_ERROR(
-      options.take({.graph = job.graph(), .array = *array, .task = job.task()}));
+      options.take({.graph = job.graph(),
+                    .array = *array,
+                    .task = job.task(),
+                    .class_names = job.class_names()}));
   return std::string();
 }
 
@@ -220,6 +223,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   report.array = published;
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
+  report.kept_across_compaction = report.kept > 0 && base->compacted;
   report.ignored = std::move(ignored);
   report.non_finite = std::move(non_finite);
   AddMemory(workers.get(), base_bytes, report);

@@ -297,9 +297,11 @@ void SetRowsGiven(ArrayEntry& entry, std::uint64_t given) {
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }
 
-/// Adds the attribute that records the values of missing rows, unless the caller set it.
+/// Adds the attributes of the file, and the one that records the values of missing rows, unless the
+/// caller set it.
 std::vector<std::pair<std::string, std::string>> WithMissing(
     std::vector<std::pair<std::string, std::string>> attributes, const SpilledArray& file) {
+  attributes.insert(attributes.end(), file.attributes.begin(), file.attributes.end());
   const auto missing = MissingOfNewArray(file.name, file.dtype, file.dim);
   const bool said = std::ranges::any_of(
       attributes, [](const auto& one) { return one.first == kMissingAttribute; });

@@ -66,8 +66,9 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
       std::max(RowsGiven(made.source.arrays.front()), made.made_for.manifest().info.vertices);
   while (true) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    RHIZOME_ASSIGN_OR_RETURN(const auto current,
-                             Store::Open(made.made_for.fs(), path, Store::Mode::kRead));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const auto current,
+        Store::Open(made.made_for.fs(), path, Store::Mode::kRead, {.id = made.made_for.id()}));
     RHIZOME_RETURN_IF_ERROR(CheckContinues(made, *current));
     RHIZOME_ASSIGN_OR_RETURN(const auto delta,
                              Delta::Load(Delta::Empty(DeltaBaseOf(*current)), *current));
@@ -81,8 +82,9 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
     }
     if (status.code() != StatusCode::kInvalidArgument) return Fail(status);
     // The refusal may be due to another compaction; then the loop repeats.
-    RHIZOME_ASSIGN_OR_RETURN(const auto now,
-                             Store::Open(made.made_for.fs(), path, Store::Mode::kRead));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const auto now,
+        Store::Open(made.made_for.fs(), path, Store::Mode::kRead, {.id = made.made_for.id()}));
     if (now->manifest().generation == generation) return Fail(status);
   }
 }

@@ -18,6 +18,7 @@
 #include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/streaming_partitioner.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/chunk_lengths.h"
 #include "storage/base/check.h"
 
@@ -52,11 +53,10 @@ void AddShared(std::uint64_t& counter, std::uint64_t count) {
 }
 
 void AddValue(EdgeAttribute& column, std::int64_t value) {
-  if (column.dtype() == DataType::kInt64) {
-    column.Add(value);
-  } else {
-    column.Add(static_cast<float>(std::bit_cast<double>(value)));
-  }
+  if (column.dtype() == DataType::kInt64)
+    column.values().Add(value);
+  else
+    column.values().Add(std::bit_cast<double>(value));
 }
 
 }  // namespace
@@ -124,6 +124,7 @@ CompactedEdges::CompactedEdges(std::shared_ptr<const GraphParts> parts,
       [&](const EdgeAttributeInfo& about) { return about.name == expired->attribute; });
   expired_attribute_ = static_cast<std::size_t>(at - parts_->edge_attributes.begin());
   expired_before_ = expired->before;
+  if (at != parts_->edge_attributes.end()) expired_null_ = NullOf(at->attributes);
 }
 
 PartitionedEdges::Columns CompactedEdges::columns() const {
@@ -207,7 +208,16 @@ void CompactedEdges::ForEachNewEdge(Visit&& visit) const {
 bool CompactedEdges::NewExpired(std::uint64_t position) const {
   if (!expired_attribute_) return false;
   const std::uint64_t value = parts_->edge_attributes[*expired_attribute_].first_value;
-  return view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)) < expired_before_;
+  return IsExpired(view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)));
+}
+
+bool CompactedEdges::BaseExpired(const Attributes& attributes, std::uint64_t position) const {
+  return expired_attribute_ && IsExpired(attributes.Integer(*expired_attribute_, position));
+}
+
+// An edge without a time does not expire.
+bool CompactedEdges::IsExpired(std::int64_t value) const {
+  return value < expired_before_ && value != expired_null_;
 }
 
 // Returns the number of remaining edges of a vertex's list in partition p. It needs only the
@@ -246,9 +256,7 @@ Status CompactedEdges::CountLeft(std::uint32_t p, const Adjacency& partition,
   }
   return ForEachBaseEdge(p, partition,
                          [&](LocalId src, LocalId dst, TypeId, std::uint64_t position) {
-                           if (expired_attribute_ &&
-                               attributes.Integer(*expired_attribute_, position) < expired_before_)
-                             return;
+                           if (BaseExpired(attributes, position)) return;
                            ++degrees.out[src];
                            ++degrees.in[dst];
                          });
@@ -413,9 +421,7 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
     row_of[v] = order_->RowOf(parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
   RHIZOME_RETURN_IF_ERROR(ForEachBaseEdge(
       p, *partition, [&](LocalId src, LocalId dst, TypeId type, std::uint64_t position) {
-        if (expired_attribute_ &&
-            attributes.Integer(*expired_attribute_, position) < expired_before_)
-          return;
+        if (BaseExpired(attributes, position)) return;
         edges.src.push_back(row_of[src]);
         edges.dst.push_back(row_of[dst]);
         if (typed) edges.type.push_back(type);
@@ -437,10 +443,13 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
 
 std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
   std::vector<EdgeAttribute> columns;
-  for (const EdgeAttributeInfo& about : parts_->edge_attributes)
+  for (const EdgeAttributeInfo& about : parts_->edge_attributes) {
     columns.emplace_back(about.name, about.dtype, about.dim);
+    columns.back().attributes = about.attributes;
+    if (const auto null = NullOf(about.attributes)) columns.back().values().SetNull(*null);
+  }
   for (const EdgeAttributeSchema& added : change_.edge_attributes)
-    columns.emplace_back(added.name, added.dtype, added.dim);
+    columns.emplace_back(added.name, added.dtype, added.dim).attributes = added.attributes;
   return columns;
 }
 
@@ -463,9 +472,7 @@ Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
           const VertexId src = parts_->order.VertexAt(partition->RowOf(from));
           const VertexId dst = parts_->order.VertexAt(partition->RowOf(to));
           if ((symmetric && src > dst) || !failed.ok()) return;
-          if (expired_attribute_ &&
-              attributes.Integer(*expired_attribute_, position) < expired_before_)
-            return;
+          if (BaseExpired(attributes, position)) return;
           all.src.push_back(src);
           all.dst.push_back(dst);
           if (typed) all.type.push_back(type);

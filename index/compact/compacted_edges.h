@@ -79,6 +79,8 @@ class CompactedEdges final : public PartitionedEdges {
   PartitionId Choose(VertexId src, VertexId dst, std::uint64_t cap) const;
   void Count(EdgeDivision& division, VertexId src, VertexId dst, PartitionId p);
   bool NewExpired(std::uint64_t position) const;
+  bool BaseExpired(const Attributes& attributes, std::uint64_t position) const;
+  bool IsExpired(std::int64_t value) const;
   void AppendNew(Direction direction, std::uint64_t position,
                  std::vector<EdgeAttribute>& columns) const;
   void AppendAdded(std::vector<EdgeAttribute>& columns) const;
@@ -91,6 +93,7 @@ class CompactedEdges final : public PartitionedEdges {
   std::optional<std::size_t> expired_attribute_;  // an index into the graph's edge attributes
   std::int64_t expired_before_ = 0;
   const SchemaChange change_;
+  std::optional<std::int64_t> expired_null_ = {};
   const JobControl& control_;
   const std::uint32_t partitions_;
   const VertexOrder* order_ = nullptr;

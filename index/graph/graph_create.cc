@@ -46,7 +46,8 @@ GraphInput InputOf(const GraphSchema& schema) {
   input.edge_type_names = schema.edge_types;
   if (schema.text_ids) input.id_kind = ExternalIdKind::kString;
   for (const EdgeAttributeSchema& attribute : schema.edge_attributes)
-    input.edges.attributes.emplace_back(attribute.name, attribute.dtype, attribute.dim);
+    input.edges.attributes.emplace_back(attribute.name, attribute.dtype, attribute.dim).attributes =
+        attribute.attributes;
   for (const ArraySchema& array : schema.arrays) input.arrays.push_back(InputOf(array));
   return input;
 }
@@ -69,10 +70,12 @@ Status CheckEdgeAttributes(std::span<const EdgeAttributeSchema> added,
           fmt::format("edges have '{}' already; choose another name for the attribute", name));
     names.push_back(name);
     const bool integers = attribute.dtype == DataType::kInt64;
-    if (!integers && attribute.dtype != DataType::kFloat32)
-      return Status::InvalidArgument(
-          fmt::format("the edge attribute '{}' is {}, but attributes of edges are int64 or float32",
-                      name, DataTypeName(attribute.dtype)));
+    const bool floats =
+        attribute.dtype == DataType::kFloat32 || attribute.dtype == DataType::kFloat64;
+    if (!integers && !floats)
+      return Status::InvalidArgument(fmt::format(
+          "the edge attribute '{}' is {}, but attributes of edges are int64, float32 or float64",
+          name, DataTypeName(attribute.dtype)));
     if (name == "time" && !(integers && attribute.dim == 1))
       return Status::InvalidArgument("the edge attribute 'time' must be one int64");
     values += std::min(attribute.dim, kMaxEdgeValues + 1);

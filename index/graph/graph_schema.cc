@@ -77,6 +77,17 @@ class MemberReader {
     }
     return found->is_array() ? Status::Ok() : Wrong(name, "a list of texts");
   }
+  Status Read(std::string_view name,
+              std::vector<std::pair<std::string, std::string>>& values) const {
+    const JsonValue* const found = object_.Find(name);
+    if (found == nullptr) return Status::Ok();
+    if (!found->is_object()) return Wrong(name, "a JSON object of texts");
+    for (const JsonMember& member : found->members()) {
+      if (!member.value.is_string()) return Wrong(name, "a JSON object of texts");
+      values.emplace_back(member.name, member.value.text());
+    }
+    return Status::Ok();
+  }
   Status Read(std::string_view name, DataType& value) const {
     std::string text(DataTypeName(value));
     RHIZOME_RETURN_IF_ERROR(Read(name, text));
@@ -113,7 +124,6 @@ class MemberReader {
     }
     return Status::Ok();
   }
-  const JsonValue& object() const { return object_; }
   Status Wrong(std::string_view name, std::string_view kind) const {
     return Invalid("{}: \"{}\" is not {}", where_, name, kind);
   }
@@ -124,10 +134,11 @@ class MemberReader {
 };
 
 Status ReadAttribute(const MemberReader& in, EdgeAttributeSchema& attribute) {
-  RHIZOME_RETURN_IF_ERROR(in.CheckNames({"name", "dtype", "dim"}));
+  RHIZOME_RETURN_IF_ERROR(in.CheckNames({"name", "dtype", "dim", "attributes"}));
   RHIZOME_RETURN_IF_ERROR(in.Read("name", attribute.name));
   RHIZOME_RETURN_IF_ERROR(in.Read("dtype", attribute.dtype));
-  return in.Read("dim", attribute.dim);
+  RHIZOME_RETURN_IF_ERROR(in.Read("dim", attribute.dim));
+  return in.Read("attributes", attribute.attributes);
 }
 
 Status ReadArray(const MemberReader& in, ArraySchema& array) {
@@ -139,14 +150,7 @@ Status ReadArray(const MemberReader& in, ArraySchema& array) {
   RHIZOME_RETURN_IF_ERROR(in.Read("dtype", array.dtype));
   RHIZOME_RETURN_IF_ERROR(in.Read("dim", array.dim));
   RHIZOME_RETURN_IF_ERROR(in.Read("layout", layouts, array.layout));
-  const JsonValue* const attributes = in.object().Find("attributes");
-  if (attributes == nullptr) return Status::Ok();
-  if (!attributes->is_object()) return in.Wrong("attributes", "a JSON object of texts");
-  for (const JsonMember& member : attributes->members()) {
-    if (!member.value.is_string()) return in.Wrong("attributes", "a JSON object of texts");
-    array.attributes.emplace_back(member.name, member.value.text());
-  }
-  return Status::Ok();
+  return in.Read("attributes", array.attributes);
 }
 
 Result<GraphSchema> Parse(std::string_view json) {
@@ -175,17 +179,30 @@ JsonValue ListOf(const std::vector<std::string>& texts) {
   return list;
 }
 
-JsonValue ToJson(const ArraySchema& array) {
+/// Returns the members that attributes of edges and arrays share.
+template <typename Columns>
+JsonValue ToJson(const Columns& columns) {
   JsonValue json = JsonValue::Object()
-                       .With("name", array.name)
-                       .With("dtype", DataTypeName(array.dtype))
-                       .With("dim", array.dim)
-                       .With("layout", ArrayLayoutName(array.layout));
-  if (array.attributes.empty()) return json;
+                       .With("name", columns.name)
+                       .With("dtype", DataTypeName(columns.dtype))
+                       .With("dim", columns.dim);
+  if (columns.attributes.empty()) return json;
   JsonValue attributes = JsonValue::Object();
-  for (const auto& [key, value] : array.attributes) attributes.Set(key, value);
+  for (const auto& [key, value] : columns.attributes) attributes.Set(key, value);
   json.Set("attributes", std::move(attributes));
   return json;
+}
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Returns the facts that describe values, without those that only a store with texts can have.
+Facts DescriptionsOf(const Facts& facts) {
+  Facts kept;
+  for (const auto& fact : facts) {
+    const bool describes = std::ranges::find(kDescriptions, fact.first) != std::end(kDescriptions);
+    if (describes && fact != Facts::value_type("type", "text")) kept.push_back(fact);
+  }
+  return kept;
 }
 
 /// Returns the name under which the schema has a stored array; nullopt if it has not.
@@ -208,12 +225,10 @@ Result<GraphSchema> ParseSchema(std::string_view json) try { return Parse(json);
 std::string SchemaText(const GraphSchema& schema) {
   JsonValue attributes = JsonValue::Array();
   for (const EdgeAttributeSchema& attribute : schema.edge_attributes)
-    attributes.Add(JsonValue::Object()
-                       .With("name", attribute.name)
-                       .With("dtype", DataTypeName(attribute.dtype))
-                       .With("dim", attribute.dim));
+    attributes.Add(ToJson(attribute));
   JsonValue arrays = JsonValue::Array();
-  for (const ArraySchema& array : schema.arrays) arrays.Add(ToJson(array));
+  for (const ArraySchema& array : schema.arrays)
+    arrays.Add(ToJson(array).With("layout", ArrayLayoutName(array.layout)));
   const auto* const directions =
       std::find_if(std::begin(kDirections), std::end(kDirections),
                    [&](const auto& one) { return one.second == schema.directions; });
@@ -239,16 +254,20 @@ GraphSchema SchemaOf(const GraphSnapshot& graph) {
                      .vertex_types = graph.vertex_types(),
                      .edge_types = graph.edge_types()};
   for (const EdgeAttributeInfo& attribute : graph.edge_attributes())
-    schema.edge_attributes.push_back({attribute.name, attribute.dtype, attribute.dim});
+    schema.edge_attributes.push_back({.name = attribute.name,
+                                      .dtype = attribute.dtype,
+                                      .dim = attribute.dim,
+                                      .attributes = DescriptionsOf(attribute.attributes)});
   const Manifest& manifest = graph.store().manifest();
   for (const ArrayEntry& array : manifest.arrays) {
     const auto name = NameInSchema(manifest, array);
     if (!name) continue;
     ArraySchema& one = schema.arrays.emplace_back();
-    one = {.name = *name, .dtype = array.dtype, .dim = array.dim, .layout = array.layout};
-    for (const auto& fact : array.attributes)
-      if (std::ranges::find(kDescriptions, fact.first) != std::end(kDescriptions))
-        one.attributes.push_back(fact);
+    one = {.name = *name,
+           .dtype = array.dtype,
+           .dim = array.dim,
+           .layout = array.layout,
+           .attributes = DescriptionsOf(array.attributes)};
   }
   return schema;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "index/delta/graph_parts.h"
@@ -15,7 +16,9 @@
 #include "index/input/convert.h"
 #include "index/input/npy.h"
 #include "index/input/number.h"
+#include "index/input/value_column.h"
 #include "rhizome/graph_types.h"
+#include "storage/array/array_facts.h"
 #include "storage/io/files.h"
 
 namespace rhizome {
@@ -24,6 +27,7 @@ namespace {
 
 constexpr std::string_view kReadEdgesPhase = "read edges";
 constexpr std::string_view kWeight = "weight";
+constexpr std::string_view kTime = "time";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
 constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
 
@@ -54,13 +58,6 @@ Columns FindColumns(const std::vector<std::string>& names) {
   return columns;
 }
 
-/// A value of an attribute, staged until the rest of its line is known to be valid.
-struct Staged {
-  NumberColumn column;  // type of the column, including the lines before
-  std::optional<std::int64_t> integer;
-  float number = 0;
-};
-
 /// Rows from an EdgeArrayFile, and the index of their attribute; without an index they are the
 /// weights.
 struct EdgeArray {
@@ -68,17 +65,31 @@ struct EdgeArray {
   std::optional<std::size_t> attribute;
 };
 
+/// Returns the type that the user gives a column; CheckEdgeColumns has checked it.
+std::optional<ColumnType> TypeOfColumn(const IngestOptions& options, const std::string& name) {
+  const auto type = ColumnTypeOf(options.types, name);
+  return type ? *type : std::nullopt;
+}
+
 class EdgeReader {
  public:
   EdgeReader(IngestContext& context, IdCollector& ids)
       : context_(context), ids_(ids), columns_(FindColumns(context.options.columns)) {
+    for (const std::string& type : context.options.edge_types) table_.type_names.Add(type);
     table_.columns.attributes = EdgeAttributesOf(context.options);
-    staged_.resize(columns_.attributes.size());
-    std::size_t attribute = staged_.size();
+    for (const std::size_t column : columns_.attributes) {
+      const auto type = TypeOfColumn(context.options, context.options.columns[column]);
+      const bool is_text = type && type->is_text;
+      inferred_.emplace_back(is_text ? std::nullopt : type);
+      texts_.push_back(is_text ? std::optional<TextCodes>(std::in_place) : std::nullopt);
+    }
+    staged_texts_.resize(texts_.size());
+    std::size_t attribute = inferred_.size();
     for (const EdgeArrayFile& array : context.options.edge_arrays) {
       const bool weight = array.name == kWeight;
       arrays_.push_back({EdgeRows(context.fs, array),
                          weight ? std::nullopt : std::optional<std::size_t>(attribute++)});
+      if (array.texts) AddTexts(array);
     }
   }
 
@@ -115,6 +126,19 @@ class EdgeReader {
   Result<EdgeTable> TakeTable() && {
     RHIZOME_RETURN_IF_ERROR(failed_);
     RHIZOME_RETURN_IF_ERROR(ids_.status());
+    EdgeList& columns = spool_ ? spool_->edges : table_.columns;
+    for (std::size_t a = 0; a < inferred_.size(); ++a) {
+      EdgeAttribute& attribute = columns.attributes[a];
+      if (texts_[a]) {
+        attribute.attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
+        table_.text_bytes += texts_[a]->memory_bytes();
+        table_.texts[attribute.name()] = (*std::move(texts_[a])).Sort();
+        continue;
+      }
+      inferred_[a].Finish(attribute.values());
+      attribute.attributes = inferred_[a].Attributes(attribute.dtype());
+    }
+    RHIZOME_RETURN_IF_ERROR(MarkTextsOfArrays(columns));
     if (spool_) {
       table_.columns.attributes = spool_->edges.attributes;
       RHIZOME_ASSIGN_OR_RETURN(table_.spool, spool_->Finish(block_edges_));
@@ -124,6 +148,22 @@ class EdgeReader {
   }
 
  private:
+  /// Marks the edge arrays that are codes of texts (EdgeArrayFile::texts).
+  Status MarkTextsOfArrays(EdgeList& columns) {
+    for (const EdgeArrayFile& array : context_.options.edge_arrays) {
+      if (!array.texts) continue;
+      if (array.dtype != DataType::kInt64 || array.name == kWeight)
+        return Status::InvalidArgument(
+            fmt::format("edge attribute '{}': codes of texts must be int64, but it is {}",
+                        array.name, DataTypeName(array.dtype)));
+      const auto attribute = std::find_if(
+          columns.attributes.begin(), columns.attributes.end(),
+          [&](const EdgeAttribute& candidate) { return candidate.name() == array.name; });
+      attribute->attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
+    }
+    return Status::Ok();
+  }
+
   Status ReadContent(const EdgeFile& file) {
     if (file.spans) return ReadSpans(file);
     return ContentExtension(file.path) == ".npy" ? ReadNpy(file) : ReadTable(file.path);
@@ -294,13 +334,7 @@ class EdgeReader {
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
     if (columns_.type) columns.type.push_back(table_.type_names.Add(fields[*columns_.type]));
     if (weight) columns.weight.push_back(*weight);
-    for (std::size_t a = 0; a < staged_.size(); ++a) {
-      staged_[a].column.Keep(staged_[a].integer);
-      if (staged_[a].integer)
-        columns.attributes[a].Add(*staged_[a].integer);
-      else
-        columns.attributes[a].Add(staged_[a].number);
-    }
+    for (std::size_t a = 0; a < inferred_.size(); ++a) Keep(a, columns.attributes[a].values());
     if (file_->src)
       AddShifted(staged_src_, staged_dst_);
     else
@@ -326,24 +360,52 @@ class EdgeReader {
 
   std::optional<std::string> Stage(std::string_view field, std::size_t attribute) {
     const std::string& name = context_.options.columns[columns_.attributes[attribute]];
-    Staged& staged = staged_[attribute];
-    staged.integer = ParseCanonicalInteger(field);
-    if (staged.integer) return staged.column.Refuse(field, name, staged.integer);
-    if (name == "time")
-      return fmt::format("the time '{}' is not an integer (such as seconds since 1970)", field);
-    const std::optional<float> number = ParseFiniteFloat(field);
-    if (!number)
-      return fmt::format(
-          "'{}' in the column '{}' is not a finite number; name the column '-' to skip it", field,
-          name);
-    staged.number = *number;
-    return staged.column.Refuse(field, name, std::nullopt);
+    ValueColumn& column = inferred_[attribute];
+    staged_texts_[attribute].reset();
+    if (texts_[attribute]) return StageText(field, name, attribute);
+    if (auto reason = column.Stage(field, name)) {
+      if (ParseDouble(field) || IsDecimal(field) || name == kTime) return reason;
+      if (column.kind() == ValueColumn::Kind::kNothing) return StageText(field, name, attribute);
+      return fmt::format("{}, or give the column the type text (`types`)", *reason);
+    }
+    if (name != kTime || !(column.staged_null() || column.staged_float())) return std::nullopt;
+    return fmt::format(
+        "the time '{}' is neither an integer (such as seconds since 1970) nor a date or time (such "
+        "as 2024-05-01T12:30:00Z)",
+        field);
+  }
+
+  /// Adds the texts of an array of codes, which are checked when they are written.
+  void AddTexts(const EdgeArrayFile& array) {
+    AttributeTexts texts{.write = WriterOf(array.texts)};
+    texts.codes.resize(array.texts->size());
+    std::iota(texts.codes.begin(), texts.codes.end(), std::int64_t{0});
+    table_.texts[array.name] = std::move(texts);
+  }
+
+  std::optional<std::string> StageText(std::string_view field, std::string_view name,
+                                       std::size_t attribute) {
+    staged_texts_[attribute] = field;
+    return TextCodes::Refuse(field, name);
+  }
+
+  /// Adds the staged value of an attribute. Texts are numbers in order of first occurrence, which
+  /// the build replaces (GraphInput::attribute_texts); nulls before the first text are negative.
+  void Keep(std::size_t attribute, ValueList& values) {
+    auto& text = staged_texts_[attribute];
+    if (!text) return inferred_[attribute].Keep(values);
+    if (!texts_[attribute]) texts_[attribute].emplace();
+    values.Add(texts_[attribute]->Add(*text));
   }
 
   Status Progress(const InputStream& stream) {
     return context_.Progress(kReadEdgesPhase, stream, OwnBytes());
   }
-  std::uint64_t OwnBytes() const { return ids_.memory_bytes() + table_.memory_bytes(); }
+  std::uint64_t OwnBytes() const {
+    std::uint64_t bytes = ids_.memory_bytes() + table_.memory_bytes();
+    for (const auto& texts : texts_) bytes += texts ? texts->memory_bytes() : 0;
+    return bytes;
+  }
 
   IngestContext& context_;
   IdCollector& ids_;
@@ -352,7 +414,9 @@ class EdgeReader {
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
-  std::vector<Staged> staged_;  // by attribute that is a column of the edge files
+  std::vector<ValueColumn> inferred_;            // by attribute that is a column of the edge files
+  std::vector<std::optional<TextCodes>> texts_;  // likewise: set once the column has texts
+  std::vector<std::optional<std::string>> staged_texts_;
   std::vector<EdgeArray> arrays_;
   std::size_t number_ = 0;  // index of file_
   std::int64_t staged_src_ = 0;
@@ -399,6 +463,15 @@ Status CheckAttributeName(std::string_view where, const std::string& name) {
   return Status::InvalidArgument(fmt::format("{}: the name '{}' is too long", where, name));
 }
 
+/// Checks the type that the user gives a column of an attribute.
+Status CheckType(const IngestOptions& options, const std::string& name) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto type, ColumnTypeOf(options.types, name));
+  if (!type || name != kTime || !IsFloat(type->dtype)) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("`types`: the column 'time' cannot be {}; give int64 or timestamp",
+                  DataTypeName(type->dtype)));
+}
+
 /// Checks all edge arrays together: their names, and the total number of values of an edge.
 Status CheckArrayColumns(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeArrays(options));
@@ -416,6 +489,9 @@ Status CheckArrayColumns(const IngestOptions& options) {
       return Status::InvalidArgument(
           fmt::format("edge array '{}': the name is in use; choose another name", array.name));
     RHIZOME_RETURN_IF_ERROR(CheckAttributeName("edge array", array.name));
+    if (array.texts && (array.dtype != DataType::kInt64 || array.name == kWeight))
+      return Status::InvalidArgument(
+          fmt::format("edge array '{}': codes of texts must be an int64 attribute", array.name));
     if (std::find(names.begin(), names.end(), array.name) != names.end())
       return Status::InvalidArgument(fmt::format("edge array '{}' is repeated", array.name));
     names.push_back(array.name);
@@ -431,7 +507,10 @@ Status CheckEdgeColumns(const IngestOptions& options) {
   for (std::size_t i = 0; i < options.columns.size(); ++i) {
     const std::string& name = options.columns[i];
     if (name == "-") continue;
-    if (IsAttribute(name)) RHIZOME_RETURN_IF_ERROR(CheckAttributeName("`columns`", name));
+    if (IsAttribute(name)) {
+      RHIZOME_RETURN_IF_ERROR(CheckAttributeName("`columns`", name));
+      RHIZOME_RETURN_IF_ERROR(CheckType(options, name));
+    }
     const auto begin = options.columns.begin();
     if (std::find(begin, begin + static_cast<std::ptrdiff_t>(i), name) !=
         begin + static_cast<std::ptrdiff_t>(i))
@@ -484,8 +563,13 @@ std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options) {
   std::vector<EdgeAttribute> attributes;
   for (const std::string& name : options.columns)
     if (IsAttribute(name)) attributes.emplace_back(name);
-  for (const EdgeArrayFile& array : options.edge_arrays)
-    if (array.name != kWeight) attributes.emplace_back(array.name, array.dtype, array.dim);
+  for (const EdgeArrayFile& array : options.edge_arrays) {
+    if (array.name == kWeight) continue;
+    attributes.emplace_back(array.name, array.dtype, array.dim);
+    attributes.back().attributes = array.attributes;
+    if (array.texts) attributes.back().attributes.emplace_back(kTypeAttribute, kTypeText);
+    if (const auto null = NullOf(array.attributes)) attributes.back().values().SetNull(*null);
+  }
   return attributes;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +12,7 @@
 #include "index/ids/id_collector.h"
 #include "index/ingest/edge_rows.h"
 #include "index/ingest/ingest_context.h"
+#include "index/ingest/text_column.h"
 #include "index/input/npy.h"
 
 namespace rhizome {
@@ -28,15 +31,20 @@ struct EdgeTable {
   EdgeList columns;  ///< `type`, `weight` and `attributes`; empty if there is a spool
   std::optional<EdgeSpool> spool = {};
 
+  /// By name, the texts of attributes whose values are numbers of texts.
+  std::map<std::string, AttributeTexts, std::less<>> texts = {};
+  std::uint64_t text_bytes = 0;
+
   std::uint64_t memory_bytes() const {
-    std::uint64_t bytes = columns.type.capacity() * 2 + columns.weight.capacity() * 4;
+    std::uint64_t bytes =
+        columns.type.capacity() * 2 + columns.weight.capacity() * 4 + text_bytes;
     for (const EdgeAttribute& attribute : columns.attributes) bytes += attribute.memory_bytes();
     return bytes;
   }
 };
 
 /// Returns the edge attributes, without values, from the columns of edge files and the edge arrays;
-/// a column may still become float32.
+/// the dtype of a column may still become wider.
 std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options);
 
 /// Returns the bytes of all attributes of an edge.

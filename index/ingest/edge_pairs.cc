@@ -11,6 +11,7 @@
 #include "index/ids/id_table.h"
 #include "index/ingest/edge_file.h"
 #include "index/ingest/ingest_context.h"
+#include "index/ingest/ingest_steps.h"
 
 namespace rhizome {
 
@@ -67,6 +68,7 @@ Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const Ingest
   const std::uint64_t implied = options.vertices.value_or(0);
   RHIZOME_ASSIGN_OR_RETURN(const IdTable::Vertices vertices,
                            std::move(ids).Resolve(implied, fmt::format("`vertices={}`", implied)));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexBound(options, vertices.count));
   RHIZOME_ASSIGN_OR_RETURN(pairs->ends, Spill(vertices, *pairs->space, control));
   pairs->vertex_count = vertices.count;
   pairs->bad_lines = context.bad_lines();

@@ -41,6 +41,7 @@ class EdgeRows {
   /// Returns the next row, in the array's dtype; valid until the next call.
   Result<std::span<const std::byte>> Next();
   Status Fill();
+  Status CheckNonzero() const;
 
   FileSystem& fs_;
   const EdgeArrayFile& array_;
@@ -52,6 +53,10 @@ class EdgeRows {
   std::vector<std::byte> block_;
   std::vector<std::byte> converted_;
 };
+
+/// Returns the dtype of an edge attribute whose rows have `dtype`: int64 for integers and bool,
+/// float64 for float64, float32 for narrower floats.
+DataType EdgeDtypeOf(DataType dtype);
 
 /// Checks each entry of IngestOptions::edge_arrays separately.
 /// Errors: kInvalidArgument, naming the array.

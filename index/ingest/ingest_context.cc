@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "storage/array/type_names.h"
 #include "storage/base/escaped_text.h"
-#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -58,7 +58,7 @@ Status IngestContext::CheckMemory(std::string_view what, std::uint64_t own_bytes
 
 std::optional<std::string> TypeNames::Refuse(std::string_view text) const {
   if (names_.Contains(text)) return std::nullopt;
-  if (const Status named = CheckName("type", text); !named.ok()) return named.message();
+  if (const Status named = CheckTypeName("type", text); !named.ok()) return named.message();
   if (names_.size() < kMaxTypes) return std::nullopt;
   return fmt::format("'{}' would be type number {}, but at most {} types are possible", text,
                      kMaxTypes + 1, kMaxTypes);

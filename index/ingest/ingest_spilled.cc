@@ -14,6 +14,7 @@
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
+#include "index/ingest/text_column.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/bytes_left.h"
@@ -87,7 +88,7 @@ class SpillingIngest {
         implied.count > UINT64_MAX / 256 ? UINT64_MAX : implied.count * kBuildBytesPerVertex));
     RHIZOME_ASSIGN_OR_RETURN(vertices_,
                              std::move(ids).Resolve(implied.count, implied.why, control_));
-    return Status::Ok();
+    return CheckVertexBound(options_, vertices_.count);
   }
 
   /// Returns whether the file is the `split` array and homes are wanted. Homes need the training
@@ -129,13 +130,16 @@ class SpillingIngest {
     // Arrays are bound in the order of the options, as in memory, because they are numbered in this
     // order.
     auto spilled_array = arrays_.begin();
-    for (const ArrayFile& file : options_.arrays)
+    for (const ArrayFile& file : options_.arrays) {
       input.arrays.push_back(IsSplitOfHomes(file)
                                  ? BindArray(split_, row_of_vertex)
                                  : BindSpilledArray(*spilled_array++, vertex_of_line));
+      if (file.texts) RHIZOME_RETURN_IF_ERROR(SetTexts(file.texts, input.arrays.back()));
+    }
     SetLayouts(options_, input);
     input.spilled = std::make_shared<SpilledGraph>();
     TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
+    input.attribute_texts = std::move(edges_.texts);
     return input;
   }
 
@@ -225,8 +229,7 @@ class SpillingIngest {
         edges.type.insert(edges.type.end(), block.type.begin(), block.type.end());
         edges.weight.insert(edges.weight.end(), block.weight.begin(), block.weight.end());
         for (std::size_t a = 0; a < edges.attributes.size(); ++a)
-          RHIZOME_RETURN_IF_ERROR(edges.attributes[a].AddBytes(block.attributes[a].dtype(),
-                                                               block.attributes[a].bytes()));
+          RHIZOME_RETURN_IF_ERROR(edges.attributes[a].AddAll(block.attributes[a]));
       }
     }
     spilled.edges_in_memory = true;

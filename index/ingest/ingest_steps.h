@@ -40,6 +40,10 @@ struct ArrayRows {
 /// Returns the vertices that --vertices, or arrays without a nodes file, imply.
 ImpliedVertices CountImplied(const IngestOptions& options, std::span<const ArrayRows> arrays);
 
+/// Checks that there are no more vertices than `vertices`, if it is given. Otherwise the option
+/// would be ignored without notice. Errors: kInvalidArgument, naming both numbers.
+Status CheckVertexBound(const IngestOptions& options, std::uint64_t count);
+
 /// Checks that the array has one row for each line of the nodes file, or for each id.
 Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes);
 

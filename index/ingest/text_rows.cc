@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "index/ingest/row_sources.h"
+#include "index/input/convert.h"
 #include "index/input/number.h"
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
@@ -73,36 +74,26 @@ class TextRows final : public RowSource {
       return Bad(fmt::format("{} values found, {} expected", fields.size(), dim));
     row_.resize(dim * DataTypeBytes(dtype));
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      const bool taken =
-          dtype == DataType::kInt64 ? TakeInteger(fields[i], i) : TakeFloat(fields[i], i);
-      if (!taken)
-        return Bad(fmt::format("'{}' is not {}", fields[i],
-                               dtype == DataType::kInt64 ? "an integer" : "a finite number"));
+      if (!TakeValue(fields[i], i))
+        return Bad(fmt::format("'{}' is not a value of {}", fields[i], DataTypeName(dtype)));
     }
     taken_ = 0;
     ++lines_;
     return Status::Ok();
   }
 
-  bool TakeInteger(std::string_view field, std::size_t i) {
-    // Above this bound, a float32 may have lost the last digits of the text.
-    constexpr float kExact = 1 << 24;
-    auto value = ParseCanonicalInteger(field);
-    if (!value) {
-      const auto number = ParseFiniteFloat(field);
-      if (number && std::floor(*number) == *number && std::fabs(*number) <= kExact)
-        value = static_cast<std::int64_t>(*number);
-      else if (field.empty() || field == "nan" || field == "NaN")
-        value = missing_;
-    }
-    if (value) std::memcpy(row_.data() + i * sizeof(*value), &*value, sizeof(*value));
-    return value.has_value();
-  }
-
-  bool TakeFloat(std::string_view field, std::size_t i) {
-    const auto value = ParseFiniteFloat(field);
-    if (value) std::memcpy(row_.data() + i * sizeof(*value), &*value, sizeof(*value));
-    return value.has_value();
+  /// An integer array accepts 3.0 as 3, and `missing_` for nulls; among floats, nulls are NaN.
+  bool TakeValue(std::string_view field, std::size_t i) {
+    const auto out = std::span(row_).subspan(i * DataTypeBytes(dtype), DataTypeBytes(dtype));
+    if (ParseElement(dtype, field, out)) return true;
+    const auto number = ParseDouble(field);
+    const bool null = IsNullWord(field) || (number && std::isnan(*number));
+    if (IsFloat(dtype)) return null && ParseElement(dtype, "nan", out);
+    std::optional<std::int64_t> value = null ? missing_ : std::nullopt;
+    if (number && std::floor(*number) == *number && std::fabs(*number) <= 0x1p53)
+      value = static_cast<std::int64_t>(*number);
+    return value &&
+           !ConvertElements(DataType::kInt64, std::as_bytes(std::span(&*value, 1)), dtype, out);
   }
 
   std::unique_ptr<TableReader> reader_;

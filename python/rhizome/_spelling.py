@@ -30,7 +30,7 @@ _IN_PROCESS = frozenset({
     "batch_size", "columns", "direction", "directions", "disjoint", "dry_run", "edges", "epochs", "fanouts", "features",
     "fill_holes", "header", "homes", "keep", "labels", "layout", "live", "memory", "meta_path", "new_version",
     "node_columns", "nodes", "partitions", "replace", "scratch", "seed", "seed_times", "seeds", "split", "superbatch",
-    "threads", "topology", "undirected", "vertices", "wait", "weighted",
+    "threads", "topology", "types", "undirected", "vertices", "wait", "weighted",
 })
 
 # Commands that a message quotes, which are for a shell; the option that passes keywords; flags.

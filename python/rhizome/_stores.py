@@ -7,8 +7,9 @@ from typing import Any, Literal
 from . import _core
 from ._types import (
     AddReport, BackupInfo, BackupReport, CleanReport, PathLike, Progress, RepairReport, VerifyReport, as_bytes, as_count,
-    as_ids, as_matrix, as_path, as_seconds, as_text, is_path,
+    as_ids, as_path, as_seconds, as_text, is_path, lent,
 )
+from ._values import matrix_of
 
 Layout = Literal["row", "chunk"]
 
@@ -116,9 +117,8 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
               memory: int | str, progress: Progress | None) -> AddReport:
     arguments.path = as_path(path)
     arguments.name = as_text(name, "name")
-    matrix = None if is_path(rows) else as_matrix(rows, name)
-    arguments.rows = as_path(rows) if matrix is None else matrix
-    arguments.dtype = "" if matrix is None else matrix.dtype.name
+    matrix = None if is_path(rows) else matrix_of(name, rows)
+    arguments.rows, arguments.dtype = (as_path(rows), "") if matrix is None else lent(matrix)
     arguments.memory_bytes = as_bytes(memory)
     if ids is None or is_path(ids):
         arguments.ids = "" if ids is None else as_path(ids)

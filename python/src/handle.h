@@ -12,6 +12,7 @@
 #include "core.h"
 #include "log.h"
 #include "rhizome/graph_service.h"
+#include "rhizome/manifest.h"
 #include "storage/base/process.h"
 
 namespace rhizome::python {
@@ -180,6 +181,9 @@ class PyGraph {
   std::shared_ptr<const Handle::Lease<const GraphSnapshot>> snapshot_;
   mutable Columns columns_;
 };
+
+/// Returns the names of the arrays of vertices, for messages.
+std::string ListedArrays(const Manifest& manifest);
 
 /// Returns the vertex with an external id.
 VertexId VertexOf(const Graph& graph, nb::handle id);

@@ -23,14 +23,22 @@ struct IngestArguments {
   /// (first, count).
   nb::typed<nb::list, nb::any> edges;
   nb::object ids = nb::none();  ///< ids of the vertices, in the same form
+  nb::object id_types =
+      nb::none();  ///< type of each of `ids`, an index of id_type_names: uint16 [n]
+  std::vector<std::string> id_type_names;
   std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< name and count of each type
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
-  nb::typed<nb::list, nb::any> arrays;  ///< (name, path or matrix, dtype)
-  nb::typed<nb::list, nb::any>
-      edge_arrays;    ///< (name, one matrix or None per entry of `edges`, or one for all, dtype)
-  std::string homes;  ///< "edgecut" or "owner"; empty: none, or from homes_file
+  /// (name, path or matrix, dtype), and optionally a dict of str, attributes of the array, and a
+  /// list of str or None, the texts whose codes the values are
+  nb::typed<nb::list, nb::any> arrays;
+  /// (name, one matrix or None per entry of `edges`, or one for all, dtype), and optionally such a
+  /// dict and list
+  nb::typed<nb::list, nb::any> edge_arrays;
+  /// (column of a text file, its type)
+  std::vector<std::pair<std::string, std::string>> types;
+  std::string homes;                   ///< "edgecut" or "owner"; empty: none, or from homes_file
   nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
   std::string layout = "row";
@@ -52,14 +60,21 @@ class IngestInput {
     if (!arguments.ids.is_none()) {
       options_.node_ids = IdsOf(arguments.ids);
       options_.nodes = Path("the ids");
+      options_.node_types = TypesOf(arguments);
     }
     for (const auto& [type, count] : arguments.vertex_types)
       options_.vertex_ranges.push_back({type, count});
-    for (const nb::handle array : arguments.arrays)
+    for (const nb::handle array : arguments.arrays) {
       options_.arrays.push_back(
           FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
+      // Without attributes, the array has those of every new array.
+      if (auto attributes = AttributesOf(array); !attributes.empty())
+        options_.arrays.back().attributes = std::move(attributes);
+      options_.arrays.back().texts = TextsOf(array);
+    }
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));
+    for (const auto& [name, type] : arguments.types) options_.types.emplace(name, type);
     options_.columns = arguments.columns;
     if (!arguments.nodes.empty()) options_.nodes = Path(arguments.nodes);
     options_.node_columns = arguments.node_columns;
@@ -115,6 +130,16 @@ class IngestInput {
     return {.texts = texts};
   }
 
+  std::span<const std::string_view> TypesOf(const IngestArguments& arguments) {
+    if (arguments.id_types.is_none()) return {};
+    using Codes = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const auto codes = nb::cast<Codes>(arguments.id_types, false);
+    std::vector<std::string_view>& types = texts_.emplace_back();
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      types.push_back(arguments.id_type_names.at(codes.data()[i]));
+    return types;
+  }
+
   static ArrayFile HomesOf(nb::handle homes) {
     const std::string name(kHomeArray);
     if (!nb::isinstance<nb::str>(homes))
@@ -130,11 +155,29 @@ class IngestInput {
     return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
   }
 
+  /// Returns the texts in the fifth item of an array, a list of str, if there is one.
+  static std::shared_ptr<const std::vector<std::string>> TextsOf(nb::handle array) {
+    if (nb::len(array) < 5 || array[4].is_none()) return nullptr;
+    return std::make_shared<const std::vector<std::string>>(
+        nb::cast<std::vector<std::string>>(array[4]));
+  }
+
+  /// Returns the metadata in the fourth item of an array, a dict of str, if there is one.
+  static std::vector<std::pair<std::string, std::string>> AttributesOf(nb::handle array) {
+    std::vector<std::pair<std::string, std::string>> attributes;
+    if (nb::len(array) > 3)
+      for (const auto& [key, value] : nb::cast<nb::dict>(array[3]))
+        attributes.emplace_back(nb::cast<std::string>(key), nb::cast<std::string>(value));
+    return attributes;
+  }
+
   static EdgeArrayFile EdgeArrayOf(nb::handle array) {
     const auto name = nb::cast<std::string>(array[0]);
     const auto dtype = nb::cast<std::string>(array[2]);
     EdgeArrayFile file{.name = name,
-                       .dtype = dtype == "int64" ? DataType::kInt64 : DataType::kFloat32};
+                       .dtype = ParseDataType(dtype).value_or(DataType::kInvalid),
+                       .attributes = AttributesOf(array),
+                       .texts = TextsOf(array)};
     for (const nb::handle part : array[1]) {
       if (part.is_none()) {
         file.files.emplace_back().name = name;
@@ -190,12 +233,15 @@ void BindIngest(nb::module_& module) {
       .def_rw("path", &A::path)
       .def_rw("edges", &A::edges)
       .def_rw("ids", &A::ids, nb::arg().none())
+      .def_rw("id_types", &A::id_types, nb::arg().none())
+      .def_rw("id_type_names", &A::id_type_names)
       .def_rw("vertex_types", &A::vertex_types)
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes)
       .def_rw("node_columns", &A::node_columns)
       .def_rw("arrays", &A::arrays)
       .def_rw("edge_arrays", &A::edge_arrays)
+      .def_rw("types", &A::types)
       .def_rw("homes", &A::homes)
       .def_rw("homes_file", &A::homes_file, nb::arg().none())
       .def_rw("directions", &A::directions)

@@ -12,6 +12,7 @@
 #include "rhizome/graph_schema.h"
 #include "rhizome/maintenance.h"
 #include "rhizome/scratch.h"
+#include "rhizome/store_folder.h"
 #include "storage/array/array_versions.h"
 
 namespace rhizome::python {
@@ -57,7 +58,7 @@ nb::dict AlterNow(
   SchemaChange change{.weighted = weighted, .edge_attributes = {}};
   for (const auto& [name, dtype, dim] : attributes)
     change.edge_attributes.push_back(
-        {name, ParseDataType(dtype).value_or(DataType::kInvalid), dim});
+        {.name = name, .dtype = ParseDataType(dtype).value_or(DataType::kInvalid), .dim = dim});
   CompactOptions options;
   options.threads = threads;
   return CompactDict(RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
@@ -123,6 +124,22 @@ nb::dict CompactNow(const PyGraph& graph, bool repartition, std::uint32_t thread
   return CompactDict(RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
     return service->graph().Compact(options, control);
   }));
+}
+
+nb::dict ExportNow(const PyGraph& graph, const std::string& folder, std::uint64_t memory_bytes,
+                   nb::object progress) {
+  const auto fixed = graph.Snapshot();
+  const ExportFolderReport done =
+      RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
+        return ExportFolder(*fixed, folder, {.memory_bytes = memory_bytes}, control);
+      });
+  nb::list files;
+  for (const ExportFolderReport::File& file : done.files) files.append(file.path.string());
+  nb::dict result;
+  result["files"] = files;
+  result["notes"] = done.notes;
+  result["seconds"] = done.seconds;
+  return result;
 }
 
 nb::dict VerifyNow(const std::string& path, nb::object progress) {
@@ -296,6 +313,10 @@ void BindJobs(nb::module_& module) {
              nb::arg("keep_generations").none(), nb::arg("progress").none(),
              nb::sig("def compact(graph: Graph, repartition: bool, threads: int, keep_generations: "
                      "int | None, progress: object) -> dict[str, typing.Any]"));
+  module.def("export_folder", &ExportNow, nb::arg("graph"), nb::arg("folder"),
+             nb::arg("memory_bytes"), nb::arg("progress").none(),
+             nb::sig("def export_folder(graph: Graph, folder: str, memory_bytes: int, progress: "
+                     "object) -> dict[str, typing.Any]"));
   module.def("verify", &VerifyNow, nb::arg("path"), nb::arg("progress").none(),
              nb::sig("def verify(path: str, progress: object) -> dict[str, typing.Any]"));
   module.def("backup", &BackupNow, nb::arg("path"), nb::arg("folder"), nb::arg("keep"),

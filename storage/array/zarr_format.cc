@@ -73,7 +73,8 @@ Json AttributesJson(const ArrayEntry& entry) {
   return Json::Object().With("rhizome", std::move(ours));
 }
 
-/// Returns the fill value, as which Zarr reads a missing chunk. It cannot be mistaken for a row.
+/// Returns the fill value, as which Zarr reads a missing chunk. Except for bool, it cannot be
+/// mistaken for a row.
 Json FillValue(const ArrayEntry& entry) {
   if (entry.form == ArrayForm::kZeroFill) return 0;
   switch (entry.dtype) {
@@ -85,6 +86,12 @@ Json FillValue(const ArrayEntry& entry) {
       return std::numeric_limits<std::uint32_t>::max();
     case DataType::kUint8:
       return std::numeric_limits<std::uint8_t>::max();
+    case DataType::kInt16:
+      return std::numeric_limits<std::int16_t>::min();
+    case DataType::kInt8:
+      return std::numeric_limits<std::int8_t>::min();
+    case DataType::kBool:
+      return false;
     default:
       return "NaN";
   }

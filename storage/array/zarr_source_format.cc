@@ -94,7 +94,7 @@ Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
 
 /// Checks the size of a chunk (in a sharded array: of an inner chunk).
 Status CheckChunkBytes(const ZarrSourceFormat& format) {
-  std::uint64_t chunk_bytes = format.stored_element_bytes();
+  std::uint64_t chunk_bytes = format.element_bytes();
   if (!__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) &&
       !__builtin_mul_overflow(chunk_bytes, format.chunk_dim, &chunk_bytes) &&
       chunk_bytes <= kMaxSourceChunkBytes)
@@ -105,12 +105,12 @@ Status CheckChunkBytes(const ZarrSourceFormat& format) {
 
 Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
   const std::string name = NameOf(ZarrAt(json, "/data_type"));
-  format.float64 = name == "float64";
-  const auto dtype = ParseDataType(format.float64 ? "float32" : name);
+  format.uint64 = name == "uint64";
+  const auto dtype = ParseDataType(format.uint64 ? "int64" : name);
   if (!dtype)
     return Bad("/data_type",
-               fmt::format("'{}' is not one of float32, float16, float64, int64, int32, uint32, "
-                           "uint8",
+               fmt::format("'{}' is not one of bool, int8, int16, int32, int64, uint8, uint32, "
+                           "uint64, float16, bfloat16, float32, float64",
                            name));
   format.dtype = *dtype;
   return Status::Ok();
@@ -137,20 +137,31 @@ bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
 /// Parses a float that is specified by its bits, such as "0x7fc00001", with all digits of its
 /// width.
 std::optional<double> FloatOfBits(std::string_view text, const ZarrSourceFormat& format) {
-  const std::size_t digits = 2 * format.stored_element_bytes();
+  const std::size_t digits = 2 * format.element_bytes();
   if (!text.starts_with("0x") || text.size() != 2 + digits) return std::nullopt;
   std::uint64_t bits = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + 2, end, bits, 16);
   if (error != std::errc() || rest != end) return std::nullopt;
-  if (format.float64) return std::bit_cast<double>(bits);
-  if (format.dtype == DataType::kFloat32)
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  return HalfToFloat(static_cast<std::uint16_t>(bits));
+  switch (format.dtype) {
+    case DataType::kFloat64:
+      return std::bit_cast<double>(bits);
+    case DataType::kFloat32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    case DataType::kFloat16:
+      return HalfToFloat(static_cast<std::uint16_t>(bits));
+    default:
+      return BfloatToFloat(static_cast<std::uint16_t>(bits));
+  }
 }
 
-bool PutFloat(const ZarrJson& value, const ZarrSourceFormat& format,
-              std::array<std::byte, 8>& fill) {
+template <typename T>
+bool PutFill(T number, ZarrSourceFormat& format) {
+  std::memcpy(format.fill.data(), &number, sizeof(number));
+  return true;
+}
+
+bool PutFloat(const ZarrJson& value, ZarrSourceFormat& format) {
   double wide = 0;
   const std::string text = value.is_string() ? value.text() : std::string();
   if (const auto number = FloatOfBits(text, format)) {
@@ -165,15 +176,12 @@ bool PutFloat(const ZarrJson& value, const ZarrSourceFormat& format,
   } else {
     return false;
   }
+  if (format.dtype == DataType::kFloat64) return PutFill(wide, format);
   const auto number = static_cast<float>(wide);
   if (std::isfinite(wide) && !std::isfinite(number)) return false;
-  if (format.dtype == DataType::kFloat32) {
-    std::memcpy(fill.data(), &number, sizeof(number));
-    return true;
-  }
-  const std::uint16_t half = FloatToHalf(number);
-  std::memcpy(fill.data(), &half, sizeof(half));
-  return true;
+  if (format.dtype == DataType::kFloat32) return PutFill(number, format);
+  return PutFill(format.dtype == DataType::kFloat16 ? FloatToHalf(number) : FloatToBfloat(number),
+                 format);
 }
 
 Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
@@ -192,8 +200,18 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
     case DataType::kUint8:
       understood = PutInteger<std::uint8_t>(value, format.fill);
       break;
+    case DataType::kInt16:
+      understood = PutInteger<std::int16_t>(value, format.fill);
+      break;
+    case DataType::kInt8:
+      understood = PutInteger<std::int8_t>(value, format.fill);
+      break;
+    case DataType::kBool:
+      understood = (value == ZarrJson(true) || value == ZarrJson(false)) &&
+                   PutFill(value == ZarrJson(true), format);
+      break;
     default:
-      understood = PutFloat(value, format, format.fill);
+      understood = PutFloat(value, format);
   }
   if (understood) return Status::Ok();
   return Bad("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
@@ -247,7 +265,7 @@ Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
 Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFormat& format) {
   RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, field));
   RHIZOME_ASSIGN_OR_RETURN(const bool big_endian, ParseBytes(codecs[0], field));
-  format.big_endian = big_endian && format.stored_element_bytes() > 1;
+  format.big_endian = big_endian && format.element_bytes() > 1;
   for (std::size_t i = 1; i < codecs.size(); ++i) {
     const std::string name = NameOf(codecs[i]);
     const bool compressed = format.compressor != Compressor::kNone;

@@ -108,6 +108,7 @@ constexpr auto kFields = std::to_array<OptionField>({
     {"topology_codec"},
     {"trace"},
     {"typed_fanouts"},
+    {"types"},
     {"undirected", kBoolean},
     {"vertices"},
     {"wait_seconds"},

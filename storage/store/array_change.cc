@@ -11,6 +11,7 @@
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/file_copy.h"
+#include "storage/array/text_files.h"
 #include "storage/array/zarr_format.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
@@ -44,7 +45,8 @@ std::string ListArrays(const Manifest& manifest) {
 Status CheckSource(const ArraySource& source) {
   const auto owned = [&](const FileEntry& file) {
     return std::any_of(source.arrays.begin(), source.arrays.end(), [&](const ArrayEntry& array) {
-      return file.path.starts_with(ArrayFolder(array.name, array.form) + "/");
+      return file.path.starts_with(ArrayFolder(array.name, array.form) + "/") ||
+             file.path.starts_with(TextsFolder(array.name) + "/");
     });
   };
   for (const ArrayEntry& array : source.arrays) RHIZOME_RETURN_IF_ERROR(CheckStoredArray(array));
@@ -61,16 +63,24 @@ Status CheckSource(const ArraySource& source) {
       fmt::format("{} arrays to publish; only one is possible at a time", main));
 }
 
-const std::string& MainName(const ArraySource& source) {
-  const auto main = std::find_if(source.arrays.begin(), source.arrays.end(),
-                                 [](const ArrayEntry& array) { return !IsSidecar(array.name); });
-  return main->name;
+const ArrayEntry& MainOf(const ArraySource& source) {
+  return *std::find_if(source.arrays.begin(), source.arrays.end(),
+                       [](const ArrayEntry& array) { return !IsSidecar(array.name); });
+}
+
+const std::string& MainName(const ArraySource& source) { return MainOf(source).name; }
+
+/// Returns whether the source is an array of texts without a dictionary of its own.
+bool LacksTexts(const ArraySource& source) {
+  return HasTexts(MainOf(source)) &&
+         std::none_of(source.files.begin(), source.files.end(),
+                      [](const FileEntry& file) { return file.path.starts_with(kTextsPrefix); });
 }
 
 }  // namespace
 
 /// The steps of a change in memory, and its commit. Files get their new names as hard links, or are
-/// copied if the file system has no links; only zarr.json, which contains the array's name, is
+/// copied if the file system has no links; only an array's zarr.json, which contains its name, is
 /// rewritten.
 class ArrayChange::Impl {
  public:
@@ -106,6 +116,8 @@ class ArrayChange::Impl {
   ArraySeries& SeriesOf(std::string_view name);
   Status Publish(const ArraySource& source, const std::string& stored);
   Status PublishOne(const ArraySource& source, const ArrayEntry& entry, const std::string& stored);
+  void LinkFiles(const Path& root, std::span<const FileEntry> files, const std::string& from,
+                 const std::string& to);
   Status MoveStored(const std::string& from, const std::string& to);
   void RemoveStored(std::string_view stored);
   Status DropVersion(std::string_view name, std::uint64_t version);
@@ -137,7 +149,7 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, const ChangedStore& ex
     if (generation == 0) reserve.emplace(fs, absolute);
     RHIZOME_ASSIGN_OR_RETURN(auto store,
                              Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false,
-                                                   {.wait = expected.wait}, expected.id));
+                                                   {.wait = expected.wait, .id = expected.id}));
     const std::uint64_t current = store->manifest().generation;
     if (generation != 0 && generation != current) {
       return Status::InvalidArgument(
@@ -168,7 +180,7 @@ Status ArrayChange::CheckNoWriter(FileSystem& fs, const Path& path) try {
 
 Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path, const StoreId& id) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
-    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false, {}, id);
+    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false, {.id = id});
     return store ? Status::Ok() : store.error();
   });
 } catch (...) {
@@ -182,7 +194,8 @@ Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path, const StoreI
 Result<bool> ArrayChange::Impl::IsFresh(std::string_view stored) const {
   if (FindStoredArray(next_.arrays, stored) != nullptr) return false;
   const auto used = [&](const FileEntry& file) {
-    return file.path.starts_with(ArrayFolder(stored) + "/");
+    return file.path.starts_with(ArrayFolder(stored) + "/") ||
+           file.path.starts_with(TextsFolder(stored) + "/");
   };
   const auto now = store_->impl_->Shown();
   if (std::any_of(now->files.begin(), now->files.end(), used)) return false;
@@ -241,8 +254,21 @@ Status ArrayChange::Impl::PublishOne(const ArraySource& source, const ArrayEntry
     next_.files.push_back(made.entry);
     new_files_.push_back(std::move(made));
   }
+  LinkFiles(source.root, source.files, TextsFolder(entry.name) + "/", TextsFolder(stored) + "/");
   next_.arrays.push_back(std::move(renamed));
   return Status::Ok();
+}
+
+/// Adds the files in the folder `from` below `root`, as links in the folder `to`.
+void ArrayChange::Impl::LinkFiles(const Path& root, std::span<const FileEntry> files,
+                                  const std::string& from, const std::string& to) {
+  for (const FileEntry& file : files) {
+    if (!file.path.starts_with(from)) continue;
+    NewFile made{root / file.path, {}, file};
+    made.entry.path = to + file.path.substr(from.size());
+    next_.files.push_back(made.entry);
+    new_files_.push_back(std::move(made));
+  }
 }
 
 Status ArrayChange::Impl::Publish(const ArraySource& source, const std::string& stored) {
@@ -333,8 +359,12 @@ Result<std::string> ArrayChange::Impl::Replace(std::string_view reference,
     for (ArrayAlias& alias : SeriesOf(name).aliases)
       std::replace(alias.history.begin(), alias.history.end(), version->second, next);
   }
+  // The codes of an array that is rewritten keep their texts.
+  const std::vector<FileEntry> texts = LacksTexts(source) ? next_.files : std::vector<FileEntry>();
   RemoveStored(old_name);
   std::string stored = VersionName(name, next);
+  LinkFiles(store_->GenerationFolder(), texts, TextsFolder(old_name) + "/",
+            TextsFolder(stored) + "/");
   RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
   return stored;
 } catch (...) {

@@ -11,6 +11,7 @@
 #include "storage/array/array_rules.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/manifest_format.h"
+#include "storage/array/text_files.h"
 #include "storage/base/bytes.h"
 #include "storage/base/mutant.h"
 #include "storage/base/pause.h"
@@ -216,14 +217,16 @@ Hash128 HashOfGraph(const Manifest& manifest) {
 }
 
 Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array) {
-  const std::string folder = ArrayFolder(array.name, array.form) + "/";
   ByteWriter facts;
-  for (const FileEntry& file : manifest.files) {
-    if (!file.path.starts_with(folder)) continue;
-    const std::string_view name = std::string_view(file.path).substr(folder.size());
-    if (name == "zarr.json") continue;  // contains the array's name
-    facts.String(name);
-    facts.Bytes(file.xxh3);
+  for (const std::string& folder :
+       {ArrayFolder(array.name, array.form) + "/", TextsFolder(array.name) + "/"}) {
+    for (const FileEntry& file : manifest.files) {
+      if (!file.path.starts_with(folder)) continue;
+      const std::string_view name = std::string_view(file.path).substr(folder.size());
+      if (name == "zarr.json") continue;  // an array's contains its name
+      facts.String(name);
+      facts.Bytes(file.xxh3);
+    }
   }
   return Xxh3(facts.bytes());
 }

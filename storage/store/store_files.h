@@ -64,7 +64,8 @@ Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array);
 /// Reads a manifest file without comparing it with a commit. Errors: kNotFound; kCorruption.
 Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreId& id);
 
-/// Removes orphans: generations and manifests later than the current ones (of a killed writer),
+/// Removes orphans: generations and manifests later than the current ones (of a killed writer; not
+/// those that a compaction of another process is writing),
 /// files of the current generation that no manifest names, earlier generations that are neither
 /// pinned by a reader nor kept by `current.keep`, earlier manifests that no reader pins and, if
 /// `with_scratch`, the scratch folders of jobs that are not running. Does not touch the generation

@@ -219,12 +219,12 @@ CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::s
       ->type_name("NAME,...");
 }
 
-Result<OpenedGraph> OpenGraph(const std::string& path, Session& session) {
+Result<OpenedGraph> OpenGraph(const std::string& path, Session& session, TopologyPlace place) {
   OpenedGraph opened;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(opened.store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store));
+  RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store, {.topology = place}));
   opened.graph = live->Snapshot();
   RHIZOME_RETURN_IF_ERROR(session.control.CheckCancelled());
   return opened;

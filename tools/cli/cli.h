@@ -163,7 +163,10 @@ struct OpenedGraph {
   std::unique_ptr<Store> store;
   std::shared_ptr<const GraphSnapshot> graph;
 };
-Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
+/// Opens a store and its graph. Verbs that need few vertices choose TopologyPlace::kLazy.
+/// Errors: as Store::Open and Graph::Open.
+Result<OpenedGraph> OpenGraph(const std::string& path, Session& session,
+                              TopologyPlace place = TopologyPlace::kMemory);
 
 /// Adds --metrics F, the file that WriteMetrics writes. MetricsFor returns null if the option was
 /// not given, so that no metrics are collected.

@@ -3,14 +3,34 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <map>
 
+#include "index/ingest/edge_rows.h"
 #include "index/ingest/row_sources.h"
-#include "index/input/convert.h"
+#include "storage/array/array_facts.h"
 #include "storage/io/files.h"
 #include "tools/import/homes_json.h"
 
 namespace rhizome {
 namespace {
+
+void AddTypes(CLI::App& verb, std::map<std::string, std::string>& types) {
+  verb.add_option_function<std::vector<std::string>>(
+          "--types",
+          [&types](const std::vector<std::string>& given) {
+            for (const std::string& one : given) {
+              const std::size_t colon = one.rfind(':');
+              if (colon == one.npos || colon == 0 || colon + 1 == one.size())
+                throw CLI::ValidationError("--types", "'" + one + "': write NAME:TYPE");
+              if (!types.emplace(one.substr(0, colon), one.substr(colon + 1)).second)
+                throw CLI::ValidationError("--types", "'" + one + "': the column has two types");
+            }
+          },
+          "Types of columns that become arrays or edge attributes, instead of the type of their "
+          "values: bool, int8, int16, int32, int64, uint8, uint32, float32, float64, timestamp")
+      ->delimiter(',')
+      ->type_name("NAME:TYPE,...");
+}
 
 void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
   IngestOptions& options = flags.options;
@@ -34,9 +54,10 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
           "time, become edge attributes")
       ->default_str("src,dst");
   AddList(verb, "--node-columns", options.node_columns,
-          "Columns of the node file: id, label, split, type, name; others become arrays: of "
+          "Columns of the node file: id, label, split, type; others become arrays: of texts, "
           "numbers, or of splits, one letter (t, v, e, n) for each")
       ->default_str("id");
+  AddTypes(verb, options.types);
   verb.add_option("--split-column", options.split_column,
                   "Split column to use if there are several")
       ->type_name("NAME");
@@ -47,7 +68,8 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       "Type of external ids; auto: integer if all ids are integers");
   verb.add_flag("--undirected", options.undirected,
                 "Treat each line as an edge in both directions");
-  verb.add_option("--vertices", options.vertices, "Minimum number of vertices, with ids 0..N-1")
+  verb.add_option("--vertices", options.vertices,
+                  "Number of vertices, with ids 0..N-1; larger ids are refused")
       ->type_name("N");
   verb.add_option("--max-bad-lines", options.max_bad_lines,
                   "Skip and count up to N malformed lines")
@@ -89,22 +111,21 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
 
 namespace {
 
-/// Parses --edge-array and reads the header of the file: integers become int64, other numbers
-/// float32.
+/// Parses --edge-array and reads the header of the file, which determines the dtype.
 Result<EdgeArrayFile> ParseEdgeArrayFlag(const std::string& given) {
-  constexpr DataType kFloats = DataType::kFloat32;
-  RHIZOME_ASSIGN_OR_RETURN(ArrayFile file, ParseArrayFlag(given, kFloats));
+  RHIZOME_ASSIGN_OR_RETURN(ArrayFile file, ParseArrayFlag(given, std::nullopt));
   FileSystem& fs = FileSystem::Posix();
   if (file.dim != 0 || !HasRows(fs, file))
     return Fail(Status::InvalidArgument(fmt::format(
         "--edge-array '{}': write NAME=FILE, a .npy file or the folder of a Zarr v3 array",
         given)));
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, OpenRows(fs, file));
-  const bool integers = file.name != "weight" && CanConvert(rows->dtype, DataType::kInt64);
-  return EdgeArrayFile{.name = file.name,
-                       .dim = rows->dim,
-                       .dtype = integers ? DataType::kInt64 : kFloats,
-                       .files = {file}};
+  EdgeArrayFile array{
+      .name = file.name, .dim = rows->dim, .dtype = EdgeDtypeOf(rows->dtype), .files = {file}};
+  if (file.name == "weight") array.dtype = DataType::kFloat32;
+  if (rows->dtype == DataType::kBool && file.name != "weight")
+    array.attributes = {{std::string(kTypeAttribute), std::string(kTypeBool)}};
+  return array;
 }
 
 }  // namespace
@@ -117,7 +138,9 @@ void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
             if (!dtype) {
               throw CLI::ValidationError(
                   "--dtype",
-                  "'" + given + "' is not one of float32|float16|int64|int32|uint32|uint8");
+                  "'" + given +
+                      "' is not one of float64|float32|float16|bfloat16|int64|int32|int16|int8|"
+                      "uint32|uint8|bool");
             }
           },
           "Convert array files to this type; default: keep the type of the file")

@@ -12,8 +12,9 @@
 #include "index/input/table_reader.h"
 #include "rhizome/write_batch.h"
 #include "tools/cli/cli.h"
+#include "tools/import/elements.h"
+#include "tools/import/stored_texts.h"
 #include "tools/verbs/change_marks.h"
-#include "tools/verbs/update_target.h"
 
 namespace rhizome {
 
@@ -47,11 +48,13 @@ extern const char* const kUpdateJsonHelp;
 /// Threads: one at a time.
 class UpdateFile {
  public:
-  /// Opens `path` for updates of `target`.
-  /// Errors: as InputStream::Open; kInvalidArgument, kNotFound, columns or an array that the target
-  /// does not have.
+  /// Opens `path` for updates of `graph`; if it is null, of a store that is created afterwards and
+  /// has no edge attributes and arrays.
+  /// Errors: as InputStream::Open; kInvalidArgument, columns or an array that the graph does not
+  /// have.
   static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
-                                                  UpdateFormat format, UpdateTarget target);
+                                                  UpdateFormat format,
+                                                  std::shared_ptr<const GraphSnapshot> graph);
 
   /// Adds the operations of the next line to `batch`. Returns false at the end. Blank lines of JSON
   /// are skipped.
@@ -74,8 +77,13 @@ class UpdateFile {
   using Fields = std::span<const std::string_view>;
   using Reason = std::optional<std::string>;
 
-  UpdateFile(UpdateFormat format, UpdateTarget target)
-      : format_(std::move(format)), target_(std::move(target)) {}
+  UpdateFile(UpdateFormat format, std::shared_ptr<const GraphSnapshot> graph)
+      : format_(std::move(format)),
+        graph_(std::move(graph)),
+        edge_attributes_(graph_ == nullptr ? std::vector<EdgeAttributeInfo>()
+                                           : graph_->edge_attributes()) {
+    if (graph_ != nullptr) texts_.emplace(*graph_);
+  }
   Status FindColumns();
   Status FindArray(std::string_view name);
   Reason TakeLine(Fields fields, WriteBatch& batch);
@@ -85,16 +93,22 @@ class UpdateFile {
   Reason TakeMark(Json& object);
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
-  Reason TakeJsonRow(const std::string& array, const Json& values, const ExternalId& id,
+  Reason TakeJsonRow(const std::string& array, const Json& given, const ExternalId& id,
                      WriteBatch& batch);
   std::optional<std::size_t> AttributeNumber(std::string_view name) const;
+  const ArrayEntry* TextsOfAttribute(const EdgeAttributeInfo& info) const;
+  Reason PutTexts(const ArrayEntry& entry, std::span<const std::string> texts, const ExternalId& id,
+                  WriteBatch& batch);
+  Reason TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry, const Json& value,
+                   EdgeFields& edge);
 
   UpdateFormat format_;
-  UpdateTarget target_;
+  const std::shared_ptr<const GraphSnapshot> graph_;
+  std::optional<StoredTexts> texts_;                      // of the graph
+  const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
   std::optional<ChangeMark> mark_;
-  bool of_changes_ = false;     // a line had a mark: `changes` wrote the file
-  bool gives_weights_ = false;  // an edge was given with a weight
+  bool gives_weights_ = false;
   // For TSV and CSV: the positions of the columns, and for each attribute column the number of the
   // attribute in the graph.
   std::size_t id_ = 0;
@@ -102,7 +116,7 @@ class UpdateFile {
   std::optional<std::size_t> type_;
   std::optional<std::size_t> weight_;
   std::vector<std::pair<std::size_t, std::size_t>> attributes_;
-  DataType dtype_ = DataType::kInvalid;  // for kRows: dtype of the array
+  ElementType element_ = DataType::kInvalid;  // for kRows: of the array
   std::uint64_t dim_ = 0;
 };
 

@@ -184,6 +184,18 @@ Result<std::unique_ptr<Graph>> OpenIfThere(const UpdateFlags& flags, const Store
   return graph;
 }
 
+/// Creates the store with the schema that was given, before the file is read. Checks first that the
+/// file exists, so that a mistyped name leaves no store.
+Result<std::unique_ptr<Graph>> CreateWithSchema(const UpdateFlags& flags,
+                                                const StoreOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(const GraphSchema schema, ReadSchema(flags.schema));
+  if (flags.file != "-") {
+    const auto info = FileSystem::Posix().Stat(flags.file);
+    if (!info) return Fail(info.error());
+  }
+  return Graph::Create(flags.store, schema, options);
+}
+
 }  // namespace
 
 void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
@@ -214,9 +226,9 @@ void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
 }
 
 // Applies the updates in these steps:
-//   1. opens the store; an absent one, with --create, has only its schema until step 3;
+//   1. opens the store; creates it if it is absent and has a schema;
 //   2. opens the file, and reads the first batch;
-//   3. creates the store if it is absent: if no schema was given, with one that the batch fits;
+//   3. creates the store if it is still absent, with a schema that the batch fits;
 //   4. writes the batch and all others.
 Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   const Stopwatch watch;
@@ -226,23 +238,19 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   const StoreOptions options{.wait = WaitFor(flags.wait, session), .metrics = metrics};
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenIfThere(flags, options));
   const bool absent = graph == nullptr;
-  std::optional<GraphSchema> schema;
   if (absent && !flags.schema.empty()) {
-    RHIZOME_ASSIGN_OR_RETURN(schema, ReadSchema(flags.schema));
+    RHIZOME_ASSIGN_OR_RETURN(graph, CreateWithSchema(flags, options));
   }
   RHIZOME_ASSIGN_OR_RETURN(const auto file,
                            UpdateFile::Open(FileSystem::Posix(), flags.file, format,
-                                            absent ? UpdateTarget(schema.value_or(GraphSchema{}))
-                                                   : UpdateTarget(graph->Snapshot())));
+                                            graph == nullptr ? nullptr : graph->Snapshot()));
   Updater updater(flags, *file, session.control);
   RHIZOME_RETURN_IF_ERROR(updater.ReadFirst());
-  if (absent) {
-    if (!schema) {
-      schema = SchemaOfBatch(updater.batch(), file->gives_weights());
-      Tell("note", fmt::format("creating '{}' with {}; --schema chooses otherwise", flags.store,
-                               DescribeSchema(*schema)));
-    }
-    RHIZOME_ASSIGN_OR_RETURN(graph, Graph::Create(flags.store, *schema, options));
+  if (graph == nullptr) {
+    const GraphSchema schema = SchemaOfBatch(updater.batch(), file->gives_weights());
+    Tell("note", fmt::format("creating '{}' with {}; --schema chooses otherwise", flags.store,
+                             DescribeSchema(schema)));
+    RHIZOME_ASSIGN_OR_RETURN(graph, Graph::Create(flags.store, schema, options));
   }
   updater.Attach(*graph);
   RHIZOME_RETURN_IF_ERROR(updater.WriteAll());

@@ -30,7 +30,8 @@ Result<EdgeAttributeSchema> ParseAttribute(const std::string& given) {
   const auto dtype = ParseDataType(parts[1]);
   const auto dim = parts.size() == 3 ? ParseCanonicalInteger(parts[2]) : std::int64_t{1};
   if (!dtype || !dim || *dim < 1) return wrong();
-  return EdgeAttributeSchema{parts[0], *dtype, static_cast<std::uint64_t>(*dim)};
+  return EdgeAttributeSchema{
+      .name = parts[0], .dtype = *dtype, .dim = static_cast<std::uint64_t>(*dim)};
 }
 
 std::string DescribeAlter(const Json& f) {
@@ -75,7 +76,7 @@ void AddAlterVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_flag("--weights", flags->weights, "Add weights; existing edges get the weight 1");
   verb->add_option("--edge-attribute", flags->attributes,
-                   "Add an attribute of type int64 or float32; existing edges get zeros")
+                   "Add an attribute of type int64, float32 or float64; existing edges get zeros")
       ->allow_extra_args(false)
       ->type_name("NAME:DTYPE[:DIM]");
   AddScratch(*verb, flags->scratch);

@@ -2,6 +2,7 @@
 
 #include "index/ingest/ingest_graph.h"
 #include "rhizome/ingest.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/help.h"
 #include "tools/import/dataset.h"

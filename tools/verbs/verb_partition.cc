@@ -7,9 +7,9 @@
 
 #include "cache/job/process_memory.h"
 #include "index/ingest/edge_pairs.h"
+#include "index/input/npy_header.h"
 #include "storage/io/files.h"
 #include "tools/cli/help.h"
-#include "tools/cli/npy_output.h"
 #include "tools/cli/scratch_folder.h"
 #include "tools/cli/text.h"
 #include "tools/import/layout_flags.h"
@@ -183,7 +183,7 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
       ->default_str("src,dst");
   verb->add_flag("--header", flags->input.header, "Skip the first line of text files");
   verb->add_option("--vertices", flags->input.vertices,
-                   "Minimum number of vertices, with ids 0..N-1")
+                   "Number of vertices, with ids 0..N-1; larger ids are refused")
       ->type_name("N");
   AddPartitioner(*verb, options.kind);
   verb->add_option("--partitions", options.partitions, "Number of partitions")

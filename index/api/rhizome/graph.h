@@ -109,8 +109,12 @@ class Graph {
   /// removed in the background once no reader holds them, unless the store's retention rule
   /// (CompactOptions::keep_generations) keeps them. One compaction at a time. After an error
   /// nothing has changed.
-  /// Errors: kBusy, another compaction is running; kInvalidArgument; kOutOfSpace; kOutOfMemory;
-  /// kInterrupted; kIoError.
+  ///
+  /// A graph that is open for reading can compact, too. Other processes can write at the same time:
+  /// the store is open for writing only for a moment at the beginning, and for the commit, which
+  /// waits until no other process writes.
+  /// Errors: kBusy, another compaction, or at the beginning another writer, is running;
+  /// kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError.
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
   /// Adds weights or attributes to the edges of the store, by a compaction, which also merges the

@@ -18,8 +18,11 @@ class GraphSnapshot;
 /// An attribute that every edge of a store has.
 struct EdgeAttributeSchema {
   std::string name;                   ///< not a name of EdgeFields, such as "type" or "weight"
-  DataType dtype = DataType::kInt64;  ///< kInt64 or kFloat32; `time` must be one kInt64
+  DataType dtype = DataType::kInt64;  ///< kInt64, kFloat32 or kFloat64; `time` must be one kInt64
   std::uint64_t dim = 1;              ///< number of values of an edge
+
+  /// The meaning of the values, such as `null` (EdgeAttributeInfo::attributes).
+  std::vector<std::pair<std::string, std::string>> attributes = {};
   friend bool operator==(const EdgeAttributeSchema&, const EdgeAttributeSchema&) = default;
 };
 
@@ -58,7 +61,8 @@ struct SchemaChange {
 
 /// Returns the schema of a graph. Arrays that the store computes (embeddings of `infer`, homes,
 /// marks of stale rows) are not part of it; of an array with versions it has the one that the plain
-/// name refers to.
+/// name refers to. Texts are not part of a schema either: an array of texts has the dtype of its
+/// codes.
 GraphSchema SchemaOf(const GraphSnapshot& graph);
 
 /// Parses a schema in JSON; the form is documented in docs/DESIGN.md. Every member may be absent,

@@ -114,19 +114,27 @@ struct Neighbor {
   friend bool operator==(const Neighbor&, const Neighbor&) = default;
 };
 
-/// Storage of adjacency lists while a Graph is open.
+/// Storage of the topology, and of the order and the external ids, while a Graph is open.
 enum class TopologyPlace : std::uint8_t {
   kMemory,
-  kDirect,  ///< on disk and read on demand; offsets and everything else in memory
+  kDirect,  ///< adjacency lists on disk and read on demand; offsets and everything else in memory
+
+  /// All on disk. Open reads only tables of contents; look-ups read and verify the blocks that they
+  /// need, which then stay in memory, except lists. For a program that looks up a few vertices.
+  /// Samplers, jobs, scans of edges, writes and compactions fail with kInvalidArgument.
+  kLazy,
 };
 
-/// Describes an edge attribute: its name, dtype (kInt64 or kFloat32), and number of values. Every
-/// edge has it.
+/// Describes an edge attribute: its name, dtype (kInt64, kFloat32 or kFloat64), and number of
+/// values. Every edge has it.
 struct EdgeAttributeInfo {
   std::string name;
   DataType dtype = DataType::kInt64;
   std::uint64_t dim = 1;
   std::uint64_t first_value = 0;  ///< index of its first value in EdgeFields::attributes
+
+  /// The meaning of the values: `null` and `type` (EdgeArrayFile::attributes).
+  std::vector<std::pair<std::string, std::string>> attributes = {};
 };
 
 /// Options of Graph::Compact.
@@ -144,7 +152,7 @@ struct CompactOptions {
   double min_delta = 0;
 
   /// If set, Compact drops edges whose attribute of this name (integers, such as a time) is below
-  /// expire_before.
+  /// expire_before. Edges without a value (null) remain.
   std::string expire_attribute = {};
   std::int64_t expire_before = 0;
 
@@ -172,9 +180,9 @@ struct CompactResult {
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// With kDirect: bytes of memory for a cache of blocks of adjacency lists, used by Neighbors,
-  /// Degree and LookUpNeighbors. At the end of a compaction two such caches exist. Samplers and
-  /// jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
+  /// With kDirect and kLazy: bytes of memory for a cache of blocks of adjacency lists, used by
+  /// Neighbors, Degree and LookUpNeighbors. At the end of a compaction two such caches exist.
+  /// Samplers and jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
 
   /// The partitions to load, in any order; empty: all. For the others only the headers are read, so

@@ -186,8 +186,7 @@ class Store {
   explicit Store(std::unique_ptr<Impl> impl);
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,
                                                        bool clear_scratch,
-                                                       const StoreOptions& options = {},
-                                                       std::optional<StoreId> expected = {});
+                                                       const StoreOptions& options = {});
   static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path,
                                                        const StoreOptions& options);
 

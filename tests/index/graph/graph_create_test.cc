@@ -231,7 +231,8 @@ TEST(GraphAlterTest, KeepsEverythingAndAddsColumns) {
 
     const SchemaChange change{
         .weighted = !weighted,
-        .edge_attributes = {{"time", DataType::kInt64, 1}, {"amount", DataType::kFloat32, 3}}};
+        .edge_attributes = {{.name = "time"},
+                            {.name = "amount", .dtype = DataType::kFloat32, .dim = 3}}};
     CompactOptions options = testing::DrawCompaction(rng);
     if (options.repartition && rng() % 2 == 0)
       options.memory_bytes = testing::JustNotHolding(*snapshot, options) + (1 << 20);
