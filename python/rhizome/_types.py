@@ -197,6 +197,14 @@ class CompactReport(NamedTuple):
     commits: int  #: number of commits merged into the generation
 
 
+class CleanReport(NamedTuple):
+    """Result of ``clean``."""
+
+    removed: list[str]  #: folders that were removed; with ``dry_run``, that would be
+    remaining: list[str]  #: folders of running jobs, and folders that no job created
+    bytes: int  #: total size of the removed folders
+
+
 class ExportReport(NamedTuple):
     """Result of an export."""
 
@@ -281,6 +289,15 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     if not least <= value.__index__() < 2**63:
         raise ValueError(f"{name} is {value}, but must be at least {least}, and below 2**63")
     return int(value.__index__())
+
+
+def as_seconds(value: Any, name: str) -> float:
+    """Returns a time that is not negative; otherwise the error names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
+    if not value >= 0:
+        raise ValueError(f"{name} is {value}, but must not be negative")
+    return float(value)
 
 
 def as_number(value: Any, name: str) -> float:

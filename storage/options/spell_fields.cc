@@ -111,6 +111,7 @@ constexpr auto kFields = std::to_array<OptionField>({
     {"types"},
     {"undirected", kBoolean},
     {"vertices"},
+    {"wait_seconds"},
     {"warmup"},
     {"weight_decay"},
     {"weighted", kBoolean},

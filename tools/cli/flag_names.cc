@@ -27,6 +27,7 @@ constexpr auto kFlags = std::to_array<FlagOfField>({
     {"neighbor_cache_bytes", "neighbor-cache"},
     {"remote_bytes", "remote-memory"},
     {"typed_fanouts", "typed-fanout"},
+    {"wait_seconds", "wait"},
 });
 
 /// A field that has another flag, or another value, for one of its values.
