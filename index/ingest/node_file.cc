@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "index/ingest/edge_file.h"
+
 namespace rhizome {
 inline namespace internal {
 namespace {
@@ -40,11 +42,14 @@ class NodeReader {
       if (roles_.back() == Role::kOther)
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther);
     }
+    // The types of ends have the first numbers, with or without a vertex in the node file.
+    for (const std::string& type : context.options.end_types) table_.type_names.Add(type);
   }
 
-  Status Read(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader,
-                             TableReader::Open(context_.fs, path, context_.options.header));
+  Status Read(const FilePlan& plan) {
+    type_ = plan.type;
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                             context_.OpenTable(plan.path, plan.dialect, plan.header));
     while (true) {
       RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
       if (next == TableReader::Next::kEnd) break;
@@ -98,7 +103,13 @@ class NodeReader {
         return reason;
       }
     }
+    if (!type && !type_.empty()) type = type_;
+    if (!context_.options.end_types.empty() && type) {
+      JoinTypedId(*type, id, typed_id_);
+      id = typed_id_;
+    }
     if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
+    if (ids_.texts()) context_.NoteTexts(id, id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
     for (NodeColumn& kept : table_.columns) kept.Keep();
     return std::nullopt;
@@ -121,6 +132,8 @@ class NodeReader {
   IngestContext& context_;
   IdCollector& ids_;
   std::vector<Role> roles_;  // by column of the file
+  std::string type_;         // FilePlan::type
+  std::string typed_id_;
   NodeTable table_;
 };
 
@@ -161,7 +174,7 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   NodeReader reader(context, ids);
   const IngestOptions& options = context.options;
   RHIZOME_RETURN_IF_ERROR(options.node_ids ? reader.Read(*options.node_ids, *options.nodes)
-                                           : reader.Read(*options.nodes));
+                                           : reader.Read(*context.plan->nodes));
   return std::move(reader).TakeTable();
 }
 

@@ -10,6 +10,7 @@
 #include "rhizome/file_system.h"
 #include "rhizome/ingest.h"
 #include "rhizome/status.h"
+#include "rhizome/text_dialect.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
@@ -44,6 +45,24 @@ Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& fold
 Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
                                                 std::uint64_t rows, DataType dtype,
                                                 std::optional<std::int64_t> missing);
+
+/// The number of rows of a text table, and the dtype that holds its values: int64 if all are
+/// integers, otherwise float32.
+struct TextShape {
+  std::uint64_t rows = 0;
+  DataType dtype = DataType::kFloat32;
+};
+
+/// Reads a text table to find its shape.
+/// Errors: kInvalidArgument, naming the first line that is malformed, has another number of fields
+/// than the first, or a value that is not a finite number.
+Result<TextShape> ShapeOfText(FileSystem& fs, const Path& path, const TextDialect& dialect,
+                              bool header);
+
+/// Opens a text table of this shape.
+Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
+                                                const TextDialect& dialect, bool header,
+                                                const TextShape& shape);
 
 /// Returns a source of values in memory, one for each row.
 std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::int64_t>> values);
