@@ -220,8 +220,8 @@ bool TableReader::TakeByte(char byte, QuoteState& state) {
     state = QuoteState::kQuoted;
     return false;
   }
-  // Blanks around a field, and carriage returns before the line end, are not part of it.
-  if (state != QuoteState::kPlain && (IsBlank(byte) || byte == '\r')) return false;
+  // Blanks around a field are not part of it.
+  if (state != QuoteState::kPlain && IsBlank(byte)) return false;
   // A quote within a bare field, or text after a closing quote.
   if (byte == '"' || state == QuoteState::kQuoteSeen) stray_quote_ = true;
   state = QuoteState::kPlain;
@@ -230,8 +230,7 @@ bool TableReader::TakeByte(char byte, QuoteState& state) {
 }
 
 void TableReader::TrimField() {
-  while (text_.size() > starts_.back() && (IsBlank(text_.back()) || text_.back() == '\r'))
-    text_.pop_back();
+  while (text_.size() > starts_.back() && IsBlank(text_.back())) text_.pop_back();
 }
 
 TableReader::Next TableReader::FinishQuoted() {

@@ -85,7 +85,10 @@ class TableReader {
   /// Reads the next line; nullopt if the dialect skips it.
   Result<std::optional<Next>> ReadRecord();
   bool Skips(std::string_view line) const;
-  bool IsBlank(char byte) const { return byte == ' ' || (byte == '\t' && separator_ != '\t'); }
+  /// Carriage returns count as blanks: most are before a line end.
+  bool IsBlank(char byte) const {
+    return byte == ' ' || byte == '\r' || (byte == '\t' && separator_ != '\t');
+  }
   void Split(std::string_view line);
   void SplitBlanks(std::string_view line);
   void AddField(const char* from, const char* end);

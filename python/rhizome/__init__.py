@@ -15,6 +15,7 @@ from ._array import Array
 from ._core import VERSION as __version__
 from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
+from ._sniff import ColumnPlan, FilePlan, InputPlan, sniff
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
@@ -29,10 +30,11 @@ from .errors import (
 
 __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
-    "CompactReport", "Corruption", "EdgeBlock", "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument",
+    "ColumnPlan", "CompactReport", "Corruption", "EdgeBlock", "Error", "FilePlan", "Graph", "IngestReport", "InputPlan",
+    "Interrupted", "InvalidArgument",
     "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists",
     "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar",
     "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock", "__version__", "add_array",
     "append_rows", "backup", "backups", "drop_array", "errors", "import_", "infer", "ingest", "open", "repair",
-    "restore", "set_alias", "train", "verify",
+    "restore", "set_alias", "sniff", "train", "verify",
 ]

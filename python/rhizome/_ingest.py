@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import numpy as np
 
 from . import _core
 from ._edges import Group, bounds_of, groups_of, is_data, of_data
+from ._sniff import Delimiter, set_text_options
 from ._types import (
     IngestReport, PathLike, Progress, as_array, as_bytes, as_count, as_ids, as_matrix, as_names, as_path, as_text,
     as_threads, as_vertex_ids, is_path,
@@ -20,8 +20,8 @@ from ._types import (
 def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | None = None,
            edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: PathLike | None = None,
-           columns: Sequence[str] = ("src", "dst"), node_columns: Sequence[str] = ("id",), header: bool = False,
-           undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
+           columns: Sequence[str] | None = None, node_columns: Sequence[str] | None = None, header: bool | None = None,
+           delimiter: Delimiter | None = None, end_types: Sequence[str] | None = None, undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            progress: Progress | None = None) -> IngestReport:
@@ -30,14 +30,14 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     ``edges``, in memory: integers [2, n] or [n, 2] (an array [2, 2] is read as the former); a pair (sources, targets),
     each [n] of int or of str; a table of pandas or pyarrow with columns ``src`` and ``dst`` (or the first two), whose
     other columns are the ``type``, the ``weight`` and attributes of the edges; a sparse matrix of SciPy, from row to
-    column; a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: TSV, CSV
-    or .npy, plain, .gz or .zst. Contiguous int64 data is read in place; everything else is copied first.
+    column; a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: text,
+    Matrix Market, or .npy ([2, n] or [n, 2]); plain or compressed by gzip or zstd. Contiguous int64 data is read in place; everything else is copied first.
     ``ids``: the external ids of the vertices, int or str, [n], in the order of the rows of ``arrays``; vertices that
     only edges name follow. Without ``ids``, integers that are exactly 0, 1, 2, ... (taking into account ``vertices``
     and the rows of ``arrays``) are the vertex ids; any others are external ids, and get vertex ids in order of first
     occurrence.
     ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16, int64, int32,
-    uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
+    uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3, text with one row a line).
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim]; the name
     ``weight`` denotes the edge weights.
     ``split``: three arrays of vertex ids, or bool masks (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
@@ -46,8 +46,11 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     them share a name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these
     examples instead.
     ``nodes``: a file with one line per vertex, whose ``node_columns`` become arrays.
-    ``columns``: columns of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
-    ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
+    ``columns``: columns of text files of edges (src, dst, type, weight, names of attributes, "-" to skip); None, for
+    ``node_columns`` too: found by the names in the header. ``header``: whether the first line of text files is a
+    header; None: found. ``delimiter``: what separates fields; None: found. ``end_types``: the types of sources and of
+    destinations, if these are two kinds of vertices with overlapping ids, so that 7 becomes "user:7"; None: found by
+    names such as userId and movieId. `sniff` shows what is found. ``undirected``: store each edge in both directions.
     ``directions``: the neighbour lists to store. ``layout``: "row" for reading random rows of arrays, "chunk"
     (compressed) for scans. ``partitions``: None: as many as memory requires.
     ``homes``: store a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
@@ -73,10 +76,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
 
     arguments = _core.IngestArguments()
     arguments.path = as_path(path)
-    arguments.columns = as_names(columns, "columns")
-    arguments.node_columns = as_names(node_columns, "node_columns")
+    set_text_options(arguments, columns, node_columns, header, delimiter, end_types)
     arguments.nodes = "" if nodes is None else as_path(nodes)
-    arguments.header = bool(header)
     arguments.undirected = bool(undirected)
     arguments.directions = as_text(directions, "directions")
     arguments.layout = as_text(layout, "layout")
@@ -102,7 +103,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     if is_path(edges):
         edges = [edges]
     if isinstance(edges, (list, tuple)) and edges and all(map(is_path, edges)):
-        arguments.edges = [_edge_file(file) for file in edges]
+        arguments.edges = [as_path(file) for file in edges]
         arguments.edge_arrays = [_edge_array(name, [as_matrix(values, name)]) for name, values in further.items()]
         bounds = None
     else:
@@ -124,15 +125,6 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.arrays = [(name, as_path(given[name]), "") if name not in matrices else
                         (name, matrices[name], matrices[name].dtype.name) for name in {**given, **matrices}]
     return IngestReport(**_core.ingest(arguments, progress))
-
-
-def _edge_file(path: Any) -> tuple[str, bool]:
-    """Returns the path, and whether it is a .npy file of shape [2, m], with all sources before all targets."""
-    name = as_path(path)
-    if not name.endswith(".npy") or not os.path.exists(name):
-        return name, False
-    shape = np.load(name, mmap_mode="r").shape
-    return name, len(shape) == 2 and shape[0] == 2 and shape[1] != 2
 
 
 def _edge_array(name: str, parts: list[np.ndarray | None]) -> tuple[str, list[np.ndarray | None], str]:
