@@ -8,6 +8,7 @@
 #include "index/ingest/array_triplets.h"
 #include "index/ingest/file_plan.h"
 #include "index/ingest/row_sources.h"
+#include "index/input/zip_member.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -41,9 +42,8 @@ Result<ResolvedArray> ResolveArray(FileSystem& fs, const ArrayFile& file,
   ResolvedArray resolved{.file = file, .plan = PlanOf(file, InputFormat::kText)};
   FilePlan& plan = resolved.plan;
   if (file.open || HasRows(fs, file)) {
-    plan.format = file.open                                 ? InputFormat::kMemory
-                  : ContentExtension(file.path) == ".npy" ? InputFormat::kNpy
-                                                            : InputFormat::kZarr;
+    const bool npy = ContentExtension(file.path) == ".npy" || ParseNpzMember(file.path);
+    plan.format = file.open ? InputFormat::kMemory : npy ? InputFormat::kNpy : InputFormat::kZarr;
     return resolved;
   }
   RHIZOME_ASSIGN_OR_RETURN(const FileHead head, ReadHead(fs, file.path));

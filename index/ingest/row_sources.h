@@ -15,7 +15,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Returns whether the file holds rows (.npy, a Zarr folder, an importer's own) and not triplets.
+/// Returns whether the file holds rows (.npy, .npz, a Zarr folder, an importer's own) and not text.
 bool HasRows(FileSystem& fs, const ArrayFile& file);
 
 /// Treatment of float64 values in a file.
@@ -32,7 +32,7 @@ enum class Float64 : std::uint8_t {
 Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file,
                                             Float64 float64 = Float64::kRounded);
 
-/// Opens a .npy file.
+/// Opens a .npy file, or an array in a .npz file: "x.npz:feat".
 Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path, Float64 float64);
 
 /// Opens the folder of a Zarr v3 array that another program wrote. Memory: the rows of one chunk.

@@ -132,6 +132,11 @@ Result<std::unique_ptr<InputStream>> InputStream::OpenOnce(FileSystem& fs, const
       new InputStream(std::move(file), pipe && path == "-" ? "<stdin>" : path));
 }
 
+std::unique_ptr<InputStream> InputStream::OfFile(std::unique_ptr<ReadableFile> file) {
+  Path path = file->path();
+  return std::unique_ptr<InputStream>(new InputStream(std::move(file), std::move(path)));
+}
+
 std::unique_ptr<InputStream> InputStream::OfText(std::string text, Path path) {
   auto file = std::make_unique<TextFile>(std::move(text), path);
   return std::unique_ptr<InputStream>(new InputStream(std::move(file), std::move(path)));

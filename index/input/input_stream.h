@@ -43,6 +43,9 @@ class InputStream {
   /// Returns whether `path` can be read only once.
   static bool IsReadOnce(const Path& path);
 
+  /// Reads an open file from front to back.
+  static std::unique_ptr<InputStream> OfFile(std::unique_ptr<ReadableFile> file);
+
   /// Returns a stream of `text`. `path` then appears only in messages.
   static std::unique_ptr<InputStream> OfText(std::string text, Path path);
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -46,6 +48,47 @@ Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
         fmt::format("{}: {} graphs, but a store holds one; use a data set of ogbn-*", path.string(),
                     counts.size())));
   return static_cast<std::uint64_t>(counts[0]);
+}
+
+constexpr std::int64_t kNoLabel = -1;
+constexpr std::uint8_t kNoBit = 255;
+
+/// Rows of several labels, each 0, 1 or missing, as uint8, in which tasks of several labels are
+/// trained.
+class BitRows final : public RowSource {
+ public:
+  explicit BitRows(std::unique_ptr<RowSource> labels) : labels_(std::move(labels)) {
+    rows = labels_->rows;
+    dim = labels_->dim;
+    dtype = DataType::kUint8;
+  }
+  Status Read(std::span<std::byte> out) override {
+    wide_.resize(out.size());
+    RHIZOME_RETURN_IF_ERROR(labels_->Read(std::as_writable_bytes(std::span(wide_))));
+    for (std::size_t i = 0; i < wide_.size(); ++i)
+      out[i] = static_cast<std::byte>(wide_[i] == kNoLabel ? kNoBit : wide_[i]);
+    return Status::Ok();
+  }
+  Status Finish() override { return labels_->Finish(); }
+  std::uint64_t file_bytes() const override { return labels_->file_bytes(); }
+  std::uint64_t memory_bytes() const override { return labels_->memory_bytes(); }
+
+ private:
+  std::unique_ptr<RowSource> labels_;
+  std::vector<std::int64_t> wide_;
+};
+
+/// Returns whether rows have several labels, each 0, 1 or missing. Reads all of them.
+bool HasBits(RowSource& labels) {
+  if (labels.dim < 2) return false;
+  std::vector<std::int64_t> row(labels.dim);
+  for (std::uint64_t i = 0; i < labels.rows; ++i) {
+    if (!labels.Read(std::as_writable_bytes(std::span(row))).ok()) return false;
+    if (std::any_of(row.begin(), row.end(),
+                    [](std::int64_t label) { return label < kNoLabel || label > 1; }))
+      return false;
+  }
+  return true;
 }
 
 class OgbReader {
@@ -199,11 +242,34 @@ class OgbReader {
     return AddArray(fs_, array, std::move(parts), fill, dataset_);
   }
 
+  /// Adds the labels: int64, or uint8 if there are several of 0 and 1.
+  Status AddLabels() {
+    const char* const name = "node-label.csv.gz";
+    std::vector<ArrayPart> parts;
+    bool bits = true;
+    for (const VertexRange& range : dataset_.vertices) {
+      const Path path = FolderOf(range, "node-label") / name;
+      if (!Exists(fs_, path)) continue;
+      const auto open = [path, rows = range.count](FileSystem& fs) {
+        return OpenTextRows(fs, path, rows, DataType::kInt64, kNoLabel);
+      };
+      const auto labels = open(fs_);
+      bits = bits && labels && HasBits(**labels);
+      parts.push_back(
+          {range.type, path, [open](FileSystem& fs) -> Result<std::unique_ptr<RowSource>> {
+             RHIZOME_ASSIGN_OR_RETURN(auto rows, open(fs));
+             return std::make_unique<BitRows>(std::move(rows));
+           }});
+    }
+    if (!bits || parts.empty())
+      return AddTables("label", "node-label", name, DataType::kInt64, kNoLabel);
+    return AddArray(fs_, "label", std::move(parts), {std::byte{kNoBit}}, dataset_);
+  }
+
   Status AddArrays() {
     RHIZOME_RETURN_IF_ERROR(
         AddTables("feat", "node-feat", "node-feat.csv.gz", DataType::kFloat32, std::nullopt));
-    RHIZOME_RETURN_IF_ERROR(
-        AddTables("label", "node-label", "node-label.csv.gz", DataType::kInt64, -1));
+    RHIZOME_RETURN_IF_ERROR(AddLabels());
     std::vector<std::string> further;
     for (const VertexRange& range : dataset_.vertices) {
       for (const std::string& name : Tables(FolderOf(range, "node-feat")))

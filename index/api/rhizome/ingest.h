@@ -112,7 +112,7 @@ struct BuildOptions {
 /// Type of the external ids in the input files.
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 
-/// An array file: .npy; the folder of a Zarr v3 array (see ZarrSourceFormat for the accepted ones);
+/// An array file: .npy; a member of .npz ("x.npz:feat"); the folder of a Zarr v3 array (see ZarrSourceFormat for the accepted ones);
 /// text with one row a line (int64 if all values are integers, otherwise float32); or sparse
 /// triplets `row column value` as text. Files may be compressed by gzip or zstd.
 struct ArrayFile {
