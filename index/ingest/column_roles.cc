@@ -17,11 +17,11 @@ struct RoleWord {
 };
 
 constexpr auto kEdgeWords = std::to_array<RoleWord>({
-    {"src", "src"},       {"source", "src"},     {"from", "src"},    {"head", "src"},
-    {"subject", "src"},   {"u", "src"},          {"dst", "dst"},     {"target", "dst"},
-    {"to", "dst"},        {"tail", "dst"},       {"object", "dst"},  {"v", "dst"},
-    {"rel", "type"},      {"relation", "type"},  {"type", "type"},   {"predicate", "type"},
-    {"label", "type"},    {"weight", "weight"},  {"w", "weight"},    {"time", "time"},
+    {"src", "src"},        {"source", "src"},    {"from", "src"},   {"head", "src"},
+    {"subject", "src"},    {"u", "src"},         {"dst", "dst"},    {"target", "dst"},
+    {"to", "dst"},         {"tail", "dst"},      {"object", "dst"}, {"v", "dst"},
+    {"rel", "type"},       {"relation", "type"}, {"type", "type"},  {"predicate", "type"},
+    {"label", "type"},     {"weight", "weight"}, {"w", "weight"},   {"time", "time"},
     {"timestamp", "time"}, {"ts", "time"},
 });
 
@@ -57,8 +57,8 @@ std::string_view RoleOfWords(const Table& table, std::span<const std::string> wo
   return "";
 }
 
-/// Returns the role of a column in an edge file; empty for a name without a role. In "from_station_id"
-/// the first word counts.
+/// Returns the role of a column in an edge file; empty for a name without a role. In
+/// "from_station_id" the first word counts.
 std::string_view EdgeRole(std::string_view name) {
   const std::vector<std::string> words = WordsOf(name);
   const std::string_view role = RoleOfWords(kEdgeWords, words);
@@ -100,8 +100,8 @@ std::string OwnName(std::string_view name) {
 }
 
 Status RefuseTwice(std::string_view role, std::string_view first, std::string_view second) {
-  return Status::InvalidArgument(fmt::format(
-      "the columns '{}' and '{}' of the header could both be {}", first, second, role));
+  return Status::InvalidArgument(
+      fmt::format("the columns '{}' and '{}' of the header could both be {}", first, second, role));
 }
 
 /// Sets the roles of columns that have one, and the names of the others.
@@ -179,12 +179,12 @@ Result<RoleNames> NodeRoles(std::span<const std::string> names) {
   const bool has_x = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     return WordsOf(name) == std::vector<std::string>{"x"};
   });
-  RHIZOME_ASSIGN_OR_RETURN(
-      found.roles, RolesBy(names, [&](std::string_view name) -> std::string_view {
-        const auto words = WordsOf(name);
-        if (has_x && words == std::vector<std::string>{"y"}) return "";
-        return words.size() == 1 ? RoleOfWords(kNodeWords, words) : "";
-      }));
+  RHIZOME_ASSIGN_OR_RETURN(found.roles,
+                           RolesBy(names, [&](std::string_view name) -> std::string_view {
+                             const auto words = WordsOf(name);
+                             if (has_x && words == std::vector<std::string>{"y"}) return "";
+                             return words.size() == 1 ? RoleOfWords(kNodeWords, words) : "";
+                           }));
   std::optional<std::size_t> id;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto rank = IdRank(names[i]);

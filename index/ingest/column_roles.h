@@ -29,8 +29,8 @@ bool NamesEdges(std::span<const std::string> names);
 bool NamesNodes(std::span<const std::string> names);
 
 /// Return the roles of the columns of an edge file or of a node file.
-/// Errors: kInvalidArgument, two columns have the same role, or an id is missing. The message has no
-/// file name.
+/// Errors: kInvalidArgument, two columns have the same role, or an id is missing. The message has
+/// no file name.
 Result<RoleNames> EdgeRoles(std::span<const std::string> names);
 Result<RoleNames> NodeRoles(std::span<const std::string> names);
 

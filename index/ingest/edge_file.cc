@@ -135,11 +135,15 @@ class EdgeReader {
  private:
   Status ReadContent(const EdgeFile& file) {
     switch (plan_->format) {
-      case InputFormat::kMemory: return ReadSpans(file);
-      case InputFormat::kNpy: return ReadNpy(file);
-      case InputFormat::kMatrixMarket: return ReadMatrix();
+      case InputFormat::kMemory:
+        return ReadSpans(file);
+      case InputFormat::kNpy:
+        return ReadNpy(file);
+      case InputFormat::kMatrixMarket:
+        return ReadMatrix();
       case InputFormat::kZarr:
-      case InputFormat::kText: break;
+      case InputFormat::kText:
+        break;
     }
     return ReadLines([this](const auto& fields) { return TakeLine(fields); });
   }
@@ -202,9 +206,9 @@ class EdgeReader {
       return TakeEntry(fields);
     }));
     if (entries == plan_->matrix_entries) return Status::Ok();
-    return Status::InvalidArgument(
-        fmt::format("{}: {} entries are expected, but there are {}", plan_->path.string(),
-                    plan_->matrix_entries, entries));
+    return Status::InvalidArgument(fmt::format("{}: {} entries are expected, but there are {}",
+                                               plan_->path.string(), plan_->matrix_entries,
+                                               entries));
   }
 
   Status ReadNpy(const EdgeFile& file) {

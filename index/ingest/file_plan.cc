@@ -106,8 +106,7 @@ Status RefusePositions(const Path& path, std::span<const SniffedRow> rows, Input
 }
 
 /// Returns the roles of columns without names.
-Result<std::vector<std::string>> RolesByPosition(const Path& path,
-                                                 std::span<const SniffedRow> rows,
+Result<std::vector<std::string>> RolesByPosition(const Path& path, std::span<const SniffedRow> rows,
                                                  InputKind kind) {
   const std::size_t fields = rows.empty() ? 0 : rows.front().fields.size();
   if (kind == InputKind::kNodes) {
@@ -122,11 +121,10 @@ Result<std::vector<std::string>> RolesByPosition(const Path& path,
 Status RefuseNames(const Path& path, std::span<const std::string> names, InputKind kind,
                    std::string_view reason) {
   const std::string_view field = kind == InputKind::kEdges ? "columns" : "node_columns";
-  return Status::InvalidArgument(
-      fmt::format("{}: {}; the header is: {}; name the columns by `{}` ('-' skips one), or give "
-                  "`header=false` if the first line is a row",
-                  path.string(), reason, Excerpt(fmt::format("{}", fmt::join(names, ", ")), 200),
-                  field));
+  return Status::InvalidArgument(fmt::format(
+      "{}: {}; the header is: {}; name the columns by `{}` ('-' skips one), or give "
+      "`header=false` if the first line is a row",
+      path.string(), reason, Excerpt(fmt::format("{}", fmt::join(names, ", ")), 200), field));
 }
 
 /// Makes a plan of one file.
@@ -155,13 +153,15 @@ class TextPlanner {
  private:
   void TakeHeader(SniffedText text) {
     const std::size_t usual = wish_.columns.empty() ? text.fields : wish_.columns.size();
-    const bool likely = !text.rows.empty() && text.rows.front().fields.size() == usual &&
-                        IsHeader(text.rows);
+    const bool likely =
+        !text.rows.empty() && text.rows.front().fields.size() == usual && IsHeader(text.rows);
     const bool header = wish_.header.value_or(likely) && !text.rows.empty();
     file_.plan.header = wish_.header.value_or(likely);
     file_.rows = std::move(text.rows);
     if (!header) {
-      if (likely) Note("its first line, {}, looks like a header, but is taken as a row", FirstLine(file_.rows));
+      if (likely)
+        Note("its first line, {}, looks like a header, but is taken as a row",
+             FirstLine(file_.rows));
       return;
     }
     if (!likely && wish_.header && HasNumber(file_.rows.front()))
@@ -212,7 +212,8 @@ class TextPlanner {
     std::vector<std::string> roles;
     for (const ColumnPlan& column : plan.columns) roles.push_back(column.role);
     if (!names_.empty() && !wish_.columns.empty() && !wish_.header)
-      Note("its first line is a header: {}", Excerpt(fmt::format("{}", fmt::join(names_, ", ")), 120));
+      Note("its first line is a header: {}",
+           Excerpt(fmt::format("{}", fmt::join(names_, ", ")), 120));
     if (!names_.empty() && wish_.columns.empty())
       Note("its header, {}, makes the columns {}",
            Excerpt(fmt::format("{}", fmt::join(names_, ", ")), 120), fmt::join(roles, ","));
@@ -226,12 +227,17 @@ class TextPlanner {
 
   static std::string_view PluralOf(Delimiter delimiter) {
     switch (delimiter) {
-      case Delimiter::kComma: return "commas";
-      case Delimiter::kSemicolon: return "semicolons";
-      case Delimiter::kPipe: return "pipes";
-      case Delimiter::kBlanks: return "blanks";
+      case Delimiter::kComma:
+        return "commas";
+      case Delimiter::kSemicolon:
+        return "semicolons";
+      case Delimiter::kPipe:
+        return "pipes";
+      case Delimiter::kBlanks:
+        return "blanks";
       case Delimiter::kTab:
-      case Delimiter::kNone: break;
+      case Delimiter::kNone:
+        break;
     }
     return "tabs";
   }

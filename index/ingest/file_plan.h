@@ -14,10 +14,10 @@ inline namespace internal {
 
 /// What the options of an ingestion say about a text file.
 struct TextWish {
-  std::optional<InputKind> kind;      ///< kEdges or kNodes; unset: found
-  std::vector<std::string> columns;   ///< empty: found
-  std::optional<bool> header;         ///< unset: found
-  std::optional<Delimiter> delimiter; ///< unset: found
+  std::optional<InputKind> kind;       ///< kEdges or kNodes; unset: found
+  std::vector<std::string> columns;    ///< empty: found
+  std::optional<bool> header;          ///< unset: found
+  std::optional<Delimiter> delimiter;  ///< unset: found
 };
 
 /// A text file with the rows of its sample.
@@ -32,8 +32,8 @@ struct SniffedFile {
 /// Errors: kInvalidArgument, the file is not text, or the roles of its columns are unclear.
 Result<SniffedFile> PlanText(const FileHead& head, const Path& path, const TextWish& wish);
 
-/// Returns whether the first of the rows is a header: no name is a number, and a column below it has
-/// numbers or times only; or the names are those of edges or nodes, and none recurs below.
+/// Returns whether the first of the rows is a header: no name is a number, and a column below it
+/// has numbers or times only; or the names are those of edges or nodes, and none recurs below.
 bool IsHeader(std::span<const SniffedRow> rows);
 
 /// Returns the type of the values in a column.

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kMaxVariants = 3;
 constexpr std::string_view kDigits = "0123456789";
 
-/// Returns a number without a sign +, leading zeros and a fraction of zeros; nullopt for other text.
+/// Returns a number without a sign +, leading zeros and a fraction of zeros; nullopt for other
+/// text.
 std::optional<std::string> PlainNumber(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);

@@ -14,8 +14,8 @@ inline namespace internal {
 /// Returns why `text` is not an integer id, as part of a sentence: "it begins with 0".
 std::string_view WhyNoInteger(std::string_view text);
 
-/// Collects the ids of the sampled lines: integers, texts, and numbers that are written in two ways.
-/// Threads: one at a time.
+/// Collects the ids of the sampled lines: integers, texts, and numbers that are written in two
+/// ways. Threads: one at a time.
 class IdCensus {
  public:
   void Add(std::string_view id, const Path& path, std::uint64_t line);

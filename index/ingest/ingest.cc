@@ -82,7 +82,8 @@ Status CheckVertexRanges(const IngestOptions& options) {
 
 /// Checks what does not depend on the content of files.
 Status CheckGiven(const IngestOptions& options) {
-  if (options.inputs.empty() && options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
+  if (options.inputs.empty() && options.edges.empty() && !options.nodes &&
+      options.vertex_ranges.empty())
     return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
   if (options.node_ids && !options.nodes)
     return Status::InvalidArgument("ids of nodes in memory need a name; set `nodes` as well");
@@ -150,8 +151,8 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   input.integer_ids = std::move(vertices.integer_ids);
   input.string_ids = std::move(vertices.string_ids);
   SetVertexTypes(options, parsed.nodes, vertices.nodes, input);
-  RHIZOME_RETURN_IF_ERROR(SetEndTypes(
-      options, PartitionInput(vertices.count, vertices.src, vertices.dst), input));
+  RHIZOME_RETURN_IF_ERROR(
+      SetEndTypes(options, PartitionInput(vertices.count, vertices.src, vertices.dst), input));
   RHIZOME_ASSIGN_OR_RETURN(
       input.homes,
       std::move(parsed.homes).ByVertex(options, parsed.nodes, vertices.nodes, vertices.count));

@@ -27,8 +27,7 @@ namespace {
 
 class Estimator {
  public:
-  Estimator(FileSystem& fs, const InputPlan& plan)
-      : fs_(fs), plan_(plan), options_(plan.options) {}
+  Estimator(FileSystem& fs, const InputPlan& plan) : fs_(fs), plan_(plan), options_(plan.options) {}
 
   // Samples the edge files, the nodes file and the arrays, adding up edges, lines and bytes; then
   // estimates the number of vertices from the sampled ids (CountVertices).

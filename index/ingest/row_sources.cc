@@ -200,10 +200,10 @@ Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path,
   } else {
     RHIZOME_ASSIGN_OR_RETURN(stream, InputStream::Open(fs, path));
   }
-  RHIZOME_ASSIGN_OR_RETURN(auto reader,
-                           NpyReader::Open(std::move(stream),
-                                           {.float64 = float64 != Float64::kRefused,
-                                            .keeps_nonzero = float64 == Float64::kKeepsNonzero}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto reader,
+      NpyReader::Open(std::move(stream), {.float64 = float64 != Float64::kRefused,
+                                          .keeps_nonzero = float64 == Float64::kKeepsNonzero}));
   return std::make_unique<NpyRows>(std::move(reader));
 }
 

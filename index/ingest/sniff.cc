@@ -101,8 +101,8 @@ class Sniffer {
   }
 
   Status TakeNpy(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        const auto reader, NpyReader::Open(fs_, path, {.float64 = true, .fortran_order = true}));
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                             NpyReader::Open(fs_, path, {.float64 = true, .fortran_order = true}));
     if (!MayBeEdges(reader->header())) return TakeArray(path);
     plan_.options.edges.emplace_back(path);
     return Status::Ok();
@@ -177,9 +177,8 @@ class Sniffer {
   Status PlanMatrix(FilePlan matrix, FilePlan& plan) {
     const std::vector<std::string>& columns = plan_.options.columns;
     if (!columns.empty() && columns.size() != matrix.columns.size())
-      return Refuse(matrix.path,
-                    fmt::format("its entries have {} numbers, but `columns` names {}",
-                                matrix.columns.size(), columns.size()));
+      return Refuse(matrix.path, fmt::format("its entries have {} numbers, but `columns` names {}",
+                                             matrix.columns.size(), columns.size()));
     for (std::size_t i = 0; i < columns.size(); ++i) matrix.columns[i].role = columns[i];
     plan = std::move(matrix);
     plan_.notes.push_back(fmt::format(
@@ -248,8 +247,7 @@ class Sniffer {
                       fmt::format("its columns are {}, but those of {} are {}; edge files of one "
                                   "ingestion must have the same columns, in any order; skip the "
                                   "others by '-' in `columns`",
-                                  fmt::join(RolesOf(plan), ","),
-                                  plan_.edges.front().path.string(),
+                                  fmt::join(RolesOf(plan), ","), plan_.edges.front().path.string(),
                                   fmt::join(options.columns, ",")));
     return Status::Ok();
   }
@@ -319,14 +317,14 @@ class Sniffer {
   Status TakeMatrices() {
     IngestOptions& options = plan_.options;
     const auto is_symmetric = [](const FilePlan& plan) { return plan.symmetry == kSymmetric; };
-    if (!plan_.edges.empty() &&
-        std::all_of(plan_.edges.begin(), plan_.edges.end(), is_symmetric))
+    if (!plan_.edges.empty() && std::all_of(plan_.edges.begin(), plan_.edges.end(), is_symmetric))
       options.undirected = true;
     for (const FilePlan& plan : plan_.edges) {
       if (plan.format != InputFormat::kMatrixMarket) continue;
       if (options.undirected && plan.symmetry == kSkew)
-        return Refuse(plan.path, "a skew-symmetric matrix has other weights in the opposite "
-                                 "direction, so it cannot be `undirected`");
+        return Refuse(plan.path,
+                      "a skew-symmetric matrix has other weights in the opposite "
+                      "direction, so it cannot be `undirected`");
       if (!options.end_types.empty()) continue;
       if (plan.matrix_rows != plan.matrix_columns)
         return Refuse(plan.path,
@@ -359,31 +357,44 @@ class Sniffer {
 
 std::string_view InputKindName(InputKind kind) {
   switch (kind) {
-    case InputKind::kEdges: return "edges";
-    case InputKind::kNodes: return "nodes";
-    case InputKind::kArray: break;
+    case InputKind::kEdges:
+      return "edges";
+    case InputKind::kNodes:
+      return "nodes";
+    case InputKind::kArray:
+      break;
   }
   return "array";
 }
 
 std::string_view InputFormatName(InputFormat format) {
   switch (format) {
-    case InputFormat::kText: return "text";
-    case InputFormat::kMatrixMarket: return "Matrix Market";
-    case InputFormat::kNpy: return "npy";
-    case InputFormat::kZarr: return "Zarr";
-    case InputFormat::kMemory: break;
+    case InputFormat::kText:
+      return "text";
+    case InputFormat::kMatrixMarket:
+      return "Matrix Market";
+    case InputFormat::kNpy:
+      return "npy";
+    case InputFormat::kZarr:
+      return "Zarr";
+    case InputFormat::kMemory:
+      break;
   }
   return "memory";
 }
 
 std::string_view ColumnTypeName(ColumnType type) {
   switch (type) {
-    case ColumnType::kEmpty: return "empty";
-    case ColumnType::kInteger: return "integer";
-    case ColumnType::kNumber: return "number";
-    case ColumnType::kTime: return "time";
-    case ColumnType::kText: break;
+    case ColumnType::kEmpty:
+      return "empty";
+    case ColumnType::kInteger:
+      return "integer";
+    case ColumnType::kNumber:
+      return "number";
+    case ColumnType::kTime:
+      return "time";
+    case ColumnType::kText:
+      break;
   }
   return "text";
 }

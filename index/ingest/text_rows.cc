@@ -154,9 +154,10 @@ Result<TextShape> ShapeOfText(FileSystem& fs, const Path& path, const TextDialec
     for (const std::string_view field : fields) {
       if (shape.dtype == DataType::kInt64 && ParseCanonicalInteger(field)) continue;
       if (!ParseFiniteFloat(field))
-        return refuse(fmt::format("'{}' is not a finite number, and a row of an array has numbers "
-                                  "only",
-                                  field));
+        return refuse(
+            fmt::format("'{}' is not a finite number, and a row of an array has numbers "
+                        "only",
+                        field));
       shape.dtype = DataType::kFloat32;
     }
   }

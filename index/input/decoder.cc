@@ -120,7 +120,8 @@ class ZstdDecoder final : public Decoder {
       const std::size_t decoded = output.pos;
       const std::size_t hint = ZSTD_decompressStream(context_.get(), &output, &input_);
       if (ZSTD_isError(hint))
-        return Fail(Damaged(file_.path(), "zstd", file_.consumed_bytes() - (input_.size - input_.pos),
+        return Fail(Damaged(file_.path(), "zstd",
+                            file_.consumed_bytes() - (input_.size - input_.pos),
                             ZSTD_getErrorName(hint)));
       in_frame_ = hint != 0;
       flushing_ = in_frame_ && output.pos == output.size;
@@ -133,7 +134,8 @@ class ZstdDecoder final : public Decoder {
   Result<bool> Refill() {
     RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, file_.Read(block_));
     if (bytes == 0) {
-      if (in_frame_ || file_.consumed_bytes() == 0) return Fail(TruncatedFile(file_.path(), Compression::kZstd));
+      if (in_frame_ || file_.consumed_bytes() == 0)
+        return Fail(TruncatedFile(file_.path(), Compression::kZstd));
       return false;
     }
     input_ = {block_.data(), bytes, 0};
@@ -208,11 +210,15 @@ Result<std::size_t> RawFile::ReadFile(std::span<std::byte> out) {
 
 Result<std::unique_ptr<Decoder>> MakeDecoder(Compression compression, RawFile& file) {
   switch (compression) {
-    case Compression::kNone: return std::make_unique<PlainDecoder>(file);
-    case Compression::kGzip: return std::make_unique<GzipDecoder>(file);
-    case Compression::kZstd: return std::make_unique<ZstdDecoder>(file);
+    case Compression::kNone:
+      return std::make_unique<PlainDecoder>(file);
+    case Compression::kGzip:
+      return std::make_unique<GzipDecoder>(file);
+    case Compression::kZstd:
+      return std::make_unique<ZstdDecoder>(file);
     case Compression::kBzip2:
-    case Compression::kXz: break;
+    case Compression::kXz:
+      break;
   }
   return Fail(Status::InvalidArgument(fmt::format(
       "{}: compressed by {}, which is not supported; decompress it ({}), or compress it by gzip or "

@@ -23,8 +23,8 @@ class RawFile {
   /// Errors: kInvalidArgument, the file is shorter than when it was opened; kIoError.
   Result<std::size_t> Read(std::span<std::byte> out);
 
-  /// Reads the file's first bytes, up to kFormatBytes, without taking them from Read. Must be called
-  /// before Read, once.
+  /// Reads the file's first bytes, up to kFormatBytes, without taking them from Read. Must be
+  /// called before Read, once.
   Result<std::span<const std::byte>> Peek();
 
   const Path& path() const { return path_; }

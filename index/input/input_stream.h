@@ -20,12 +20,11 @@ class RawFile;
 namespace RHIZOME_API rhizome {
 
 /// An input file, read once from front to back: plain, gzip or Zstandard. Its first bytes determine
-/// the compression, not its name; bzip2 and xz are refused by name. Consecutive gzip members or zstd
-/// frames form one stream, as with the tools gzip and zstd; zeros after a gzip member are padding.
-/// Decompression needs bounded memory: a zstd frame may use a window of at most 128 MiB. Symbolic
-/// links are followed, because these are files of the user and not of a store.
-/// Threads: one at a time.
-/// Ownership: `fs` must outlive it.
+/// the compression, not its name; bzip2 and xz are refused by name. Consecutive gzip members or
+/// zstd frames form one stream, as with the tools gzip and zstd; zeros after a gzip member are
+/// padding. Decompression needs bounded memory: a zstd frame may use a window of at most 128 MiB.
+/// Symbolic links are followed, because these are files of the user and not of a store. Threads:
+/// one at a time. Ownership: `fs` must outlive it.
 class InputStream {
  public:
   /// Opens a file that the caller may read again, or concurrently through another reader.

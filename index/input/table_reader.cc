@@ -1,7 +1,7 @@
 // Text tables. ReadLine fills a buffer that holds at least one line of the maximum length and finds
 // the end of the next line. A line without quotes is split at its separators (Split); a record with
-// quotes by a state machine (ReadQuoted). Fields point into the buffer, or, with quotes, into a copy
-// without them.
+// quotes by a state machine (ReadQuoted). Fields point into the buffer, or, with quotes, into a
+// copy without them.
 
 #include "index/input/table_reader.h"
 
@@ -34,12 +34,17 @@ bool IsAscii(std::string_view text) {
 
 char SeparatorOf(Delimiter delimiter) {
   switch (delimiter) {
-    case Delimiter::kComma: return ',';
-    case Delimiter::kSemicolon: return ';';
-    case Delimiter::kPipe: return '|';
-    case Delimiter::kBlanks: return ' ';
+    case Delimiter::kComma:
+      return ',';
+    case Delimiter::kSemicolon:
+      return ';';
+    case Delimiter::kPipe:
+      return '|';
+    case Delimiter::kBlanks:
+      return ' ';
     case Delimiter::kTab:
-    case Delimiter::kNone: break;
+    case Delimiter::kNone:
+      break;
   }
   return '\t';
 }
@@ -48,9 +53,12 @@ char SeparatorOf(Delimiter delimiter) {
 
 TextDialect DialectOf(TableForm form) {
   switch (form) {
-    case TableForm::kCsv: return {.delimiter = Delimiter::kComma, .quotes = true};
-    case TableForm::kLines: return {.delimiter = Delimiter::kNone};
-    case TableForm::kTabs: break;
+    case TableForm::kCsv:
+      return {.delimiter = Delimiter::kComma, .quotes = true};
+    case TableForm::kLines:
+      return {.delimiter = Delimiter::kNone};
+    case TableForm::kTabs:
+      break;
   }
   return {};
 }
@@ -68,8 +76,8 @@ Result<std::unique_ptr<TableReader>> TableReader::Open(std::unique_ptr<InputStre
   while (!reader->at_end_ && reader->end_ < kFormatBytes) RHIZOME_RETURN_IF_ERROR(reader->Fill());
   const std::string_view head(reader->buffer_.get(), std::min(reader->end_, kFormatBytes));
   if (const auto reason = RefuseAsText(std::as_bytes(std::span(head))))
-    return Fail(Status::InvalidArgument(
-        fmt::format("{}: {}", reader->stream().path().string(), *reason)));
+    return Fail(
+        Status::InvalidArgument(fmt::format("{}: {}", reader->stream().path().string(), *reason)));
   if (head.starts_with(kByteOrderMark)) reader->begin_ = kByteOrderMark.size();
   if (header) RHIZOME_RETURN_IF_ERROR(reader->ReadLine());
   return reader;
@@ -110,8 +118,7 @@ Result<std::optional<TableReader::Next>> TableReader::ReadRecord() {
   const char* found = nullptr;
   while (true) {
     const char* const from = buffer_.get() + begin_;
-    found = static_cast<const char*>(
-        std::memchr(from + scanned, '\n', end_ - begin_ - scanned));
+    found = static_cast<const char*>(std::memchr(from + scanned, '\n', end_ - begin_ - scanned));
     if (found != nullptr || at_end_ || end_ - begin_ > kMaxLineBytes) break;
     scanned = end_ - begin_;
     RHIZOME_RETURN_IF_ERROR(Fill());

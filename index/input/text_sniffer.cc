@@ -1,5 +1,6 @@
 // Finds the dialect of a text. SniffText first chooses the delimiter (FindDelimiter) from the lines
-// that cannot be comments, then decides which lines are comments (FindComments), and reads the rows.
+// that cannot be comments, then decides which lines are comments (FindComments), and reads the
+// rows.
 
 #include "index/input/text_sniffer.h"
 
@@ -123,7 +124,8 @@ Result<Division> FindDelimiter(std::string_view probe, const Path& path, const S
 }
 
 /// Returns the characters that begin comments in `text`.
-Result<std::string> FindComments(std::string_view text, const Path& path, const Division& division) {
+Result<std::string> FindComments(std::string_view text, const Path& path,
+                                 const Division& division) {
   std::array<bool, kCommentCharacters.size()> seen = {};
   std::array<bool, kCommentCharacters.size()> rows = {};  // a later line looks like a row
   bool any_row = false;
@@ -204,8 +206,7 @@ Result<SniffedText> SniffText(const FileHead& head, const Path& path, const Snif
       ++sniffed.bad_lines;
       continue;
     }
-    sniffed.rows.push_back(
-        {reader->line(), {reader->fields().begin(), reader->fields().end()}});
+    sniffed.rows.push_back({reader->line(), {reader->fields().begin(), reader->fields().end()}});
   }
   sniffed.whole = head.whole && rows < kSniffedLines;
   sniffed.comment_lines = CountComments(text, sniffed.dialect.comments);

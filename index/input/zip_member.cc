@@ -53,8 +53,7 @@ T Number(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 Status Damaged(const Path& path, std::string_view why) {
-  return Status::InvalidArgument(
-      fmt::format("{}: damaged zip archive: {}", path.string(), why));
+  return Status::InvalidArgument(fmt::format("{}: damaged zip archive: {}", path.string(), why));
 }
 
 Result<std::vector<std::byte>> ReadPiece(ReadableFile& file, std::uint64_t offset,
@@ -104,8 +103,7 @@ Result<Directory> FindDirectory(ReadableFile& file) {
   Directory directory{.offset = Number<std::uint32_t>(tail, end + 16),
                       .bytes = Number<std::uint32_t>(tail, end + 12)};
   if (directory.offset != kIn64 && directory.bytes != kIn64) return directory;
-  if (end < kEnd64LocatorBytes)
-    return Fail(Damaged(file.path(), "its zip64 directory is missing"));
+  if (end < kEnd64LocatorBytes) return Fail(Damaged(file.path(), "its zip64 directory is missing"));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto end64,
       ReadPiece(file, Number<std::uint64_t>(tail, end - kEnd64LocatorBytes + 8), kEnd64Bytes));
@@ -124,16 +122,18 @@ Result<std::vector<Entry>> ReadEntries(ReadableFile& file) {
     if (Number<std::uint32_t>(head, 0) != 0x02014b50) break;
     const std::size_t name_bytes = Number<std::uint16_t>(head, 28);
     const std::size_t extra_bytes = Number<std::uint16_t>(head, 30);
-    const std::size_t all = kEntryBytes + name_bytes + extra_bytes + Number<std::uint16_t>(head, 32);
-    if (all > head.size()) return Fail(Damaged(file.path(), "an entry of its directory is cut off"));
-    Entry entry{.name = std::string(reinterpret_cast<const char*>(head.data()) + kEntryBytes,
-                                    name_bytes),
-                .flags = Number<std::uint16_t>(head, 8),
-                .method = Number<std::uint16_t>(head, 10),
-                .crc = Number<std::uint32_t>(head, 16),
-                .stored_bytes = Number<std::uint32_t>(head, 20),
-                .bytes = Number<std::uint32_t>(head, 24),
-                .header_offset = Number<std::uint32_t>(head, 42)};
+    const std::size_t all =
+        kEntryBytes + name_bytes + extra_bytes + Number<std::uint16_t>(head, 32);
+    if (all > head.size())
+      return Fail(Damaged(file.path(), "an entry of its directory is cut off"));
+    Entry entry{
+        .name = std::string(reinterpret_cast<const char*>(head.data()) + kEntryBytes, name_bytes),
+        .flags = Number<std::uint16_t>(head, 8),
+        .method = Number<std::uint16_t>(head, 10),
+        .crc = Number<std::uint32_t>(head, 16),
+        .stored_bytes = Number<std::uint32_t>(head, 20),
+        .bytes = Number<std::uint32_t>(head, 24),
+        .header_offset = Number<std::uint32_t>(head, 42)};
     TakeZip64(head.subspan(kEntryBytes + name_bytes, extra_bytes), entry);
     entries.push_back(std::move(entry));
     at += all;
@@ -251,8 +251,8 @@ Result<std::unique_ptr<ReadableFile>> OpenZipMember(FileSystem& fs, const Path& 
   RHIZOME_ASSIGN_OR_RETURN(const auto local, ReadPiece(*file, found->header_offset, kLocalBytes));
   if (Number<std::uint32_t>(local, 0) != 0x04034b50)
     return Fail(Damaged(path, "the header of a member is wrong"));
-  const std::uint64_t data = found->header_offset + kLocalBytes +
-                             Number<std::uint16_t>(local, 26) + Number<std::uint16_t>(local, 28);
+  const std::uint64_t data = found->header_offset + kLocalBytes + Number<std::uint16_t>(local, 26) +
+                             Number<std::uint16_t>(local, 28);
   return std::make_unique<ZipMemberFile>(std::move(file), *found, data);
 }
 

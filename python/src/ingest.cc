@@ -202,8 +202,8 @@ nb::dict FileDict(const FilePlan& plan, const std::string& array) {
   file["format"] = std::string(InputFormatName(plan.format));
   file["compression"] =
       plan.compression.empty() ? nb::object(nb::none()) : nb::cast(plan.compression);
-  file["delimiter"] = text ? nb::cast(std::string(DelimiterName(plan.dialect.delimiter)))
-                           : nb::object(nb::none());
+  file["delimiter"] =
+      text ? nb::cast(std::string(DelimiterName(plan.dialect.delimiter))) : nb::object(nb::none());
   file["comments"] = plan.dialect.comments;
   file["header"] = text && plan.header;
   file["columns"] = columns;
@@ -216,8 +216,8 @@ nb::dict FileDict(const FilePlan& plan, const std::string& array) {
 
 nb::dict SniffNow(const IngestArguments& arguments) {
   const IngestInput input(arguments);
-  const InputPlan plan = Take(
-      Unlocked([&] { return Sniff(FileSystem::Posix(), input.options()); }), About::kStore);
+  const InputPlan plan =
+      Take(Unlocked([&] { return Sniff(FileSystem::Posix(), input.options()); }), About::kStore);
   const IngestOptions& options = plan.options;
   nb::list files;
   for (const FilePlan& file : plan.edges) files.append(FileDict(file, ""));

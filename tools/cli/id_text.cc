@@ -20,13 +20,22 @@ void AppendQuoted(std::string_view text, std::string& line) {
   line += '"';
 }
 
+/// Returns whether a reader of the file would drop blanks around the text.
+bool HasOuterBlanks(const std::string& text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  return !text.empty() &&
+         (kBlanks.find(text.front()) != kBlanks.npos || kBlanks.find(text.back()) != kBlanks.npos);
+}
+
 }  // namespace
 
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
   const std::string text = ToString(id);
   const bool marked = text.starts_with(kByteOrderMark);
   if (form == TableForm::kCsv) {
-    if (marked || text.find_first_of(",\"\r\n") != text.npos) {
+    // A line that begins with # or % may be read as a comment.
+    if (marked || text.find_first_of(",\"\r\n") != text.npos || HasOuterBlanks(text) ||
+        text.starts_with('#') || text.starts_with('%')) {
       AppendQuoted(text, line);
     } else {
       line += text;
@@ -34,11 +43,12 @@ Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
     return Status::Ok();
   }
   const bool tabs = form == TableForm::kTabs;
-  if (marked || text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos)
+  if (marked || text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos ||
+      (tabs && HasOuterBlanks(text)))
     return Status::InvalidArgument(
         fmt::format("the external id {} contains {}a line break or a byte order mark, which only a "
                     "quoted file can represent; write a .csv file instead",
-                    Json(text).dump(), tabs ? "a tab, " : ""));
+                    Json(text).dump(), tabs ? "a tab, a blank at an end, " : ""));
   line += text;
   return Status::Ok();
 }

@@ -20,8 +20,9 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       ->type_name("F...");
   verb.add_option("--nodes", flags.nodes, "Node file with one line per vertex")->type_name("F");
   verb.add_option("--array", flags.arrays,
-                  "Array with one row per vertex: .npy, a Zarr v3 folder, or text with one row a "
-                  "line; F:coo:DIM: lines 'row column value' of an array with DIM columns")
+                  "Array with one row per vertex: .npy, F.npz:MEMBER, a Zarr v3 folder, or text "
+                  "with one row a line; F:coo:DIM: lines 'row column value' of an array with DIM "
+                  "columns")
       ->allow_extra_args(false)
       ->type_name("NAME=F[:coo:DIM]");
   verb.add_option("--edge-array", flags.edge_arrays,
@@ -88,7 +89,8 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
   RHIZOME_RETURN_IF_ERROR(CheckName("array", array.name));
   std::string file = given.substr(equals + 1);
   const std::size_t colon = file.rfind(':');
-  if (colon != file.npos) {
+  const bool npz = colon != file.npos && std::string_view(file).substr(0, colon).ends_with(".npz");
+  if (colon != file.npos && !npz) {
     const char* const end = file.data() + file.size();
     const auto [rest, error] = std::from_chars(file.data() + colon + 1, end, array.dim);
     // A colon may be part of the file's name; only digits after it are a dimension.

@@ -56,8 +56,8 @@ std::vector<const FilePlan*> TextFiles(const InputPlan& plan) {
   return files;
 }
 
-/// Returns the command that says what was found. A property in which files differ is left out: it is
-/// found again.
+/// Returns the command that says what was found. A property in which files differ is left out: it
+/// is found again.
 std::string CommandOf(const InputPlan& plan, const std::string& store) {
   const IngestOptions& options = plan.options;
   std::string command = fmt::format("rhizome ingest {}", Quoted(store));
@@ -81,8 +81,9 @@ std::string CommandOf(const InputPlan& plan, const std::string& store) {
   }
   if (!options.split_column.empty()) add("--split-column", options.split_column);
   for (const ArrayFile& file : options.arrays)
-    add("--array", fmt::format("{}={}{}", file.name, file.path.string(),
-                               file.triplets.value_or(false) ? fmt::format(":coo:{}", file.dim) : ""));
+    add("--array",
+        fmt::format("{}={}{}", file.name, file.path.string(),
+                    file.triplets.value_or(false) ? fmt::format(":coo:{}", file.dim) : ""));
   const auto texts = TextFiles(plan);
   const auto equal = [&](auto property) {
     return !texts.empty() && std::all_of(texts.begin(), texts.end(), [&](const FilePlan* file) {
@@ -113,7 +114,8 @@ std::string DescribeFile(const Json& file) {
                         file["header"].get<bool>() ? "header" : "no header");
   line += fmt::format(", {}{}", Plural(file["rows"], "row"),
                       file["whole"].get<bool>() ? "" : " in the first lines");
-  if (file["comment_lines"] != 0) line += fmt::format(", {}", Plural(file["comment_lines"], "comment"));
+  if (file["comment_lines"] != 0)
+    line += fmt::format(", {}", Plural(file["comment_lines"], "comment"));
   if (file["bad_lines"] != 0) line += fmt::format(", {}", Plural(file["bad_lines"], "bad line"));
   line += "\n";
   TextTable table;

@@ -42,9 +42,8 @@ Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& fol
                             const std::string& kind, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.input, folder));
   if (flags.dry_run)
-    return Fail(Status::InvalidArgument(
-        fmt::format("'{}' is the folder of a data set ({}), for which there is no dry run", folder,
-                    kind)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' is the folder of a data set ({}), for which there is no dry run", folder, kind)));
   if (kind == "export")
     return Fail(Status::Unsupported(
         fmt::format("'{}' was written by `export --store`, which this build cannot read", folder)));

@@ -107,7 +107,8 @@ void AddPlanVerb(CLI::App& root, Session& session) {
   ArrangeOptions(*verb,
                  {"edges", "nodes", "node-columns", "array", "columns", "header", "partitions",
                   "memory", "threads"},
-                 {"no-header", "delimiter", "end-types", "edge-array", "undirected", "vertices", "dtype", "homes", "layout", "codec"});
+                 {"no-header", "delimiter", "end-types", "edge-array", "undirected", "vertices",
+                  "dtype", "homes", "layout", "codec"});
   AddPlanInfer(*plan, session);
   AddPlanTrain(*plan, session);
 }

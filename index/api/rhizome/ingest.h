@@ -112,9 +112,10 @@ struct BuildOptions {
 /// Type of the external ids in the input files.
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 
-/// An array file: .npy; a member of .npz ("x.npz:feat"); the folder of a Zarr v3 array (see ZarrSourceFormat for the accepted ones);
-/// text with one row a line (int64 if all values are integers, otherwise float32); or sparse
-/// triplets `row column value` as text. Files may be compressed by gzip or zstd.
+/// An array file: .npy; a member of .npz ("x.npz:feat"); the folder of a Zarr v3 array (see
+/// ZarrSourceFormat for the accepted ones); text with one row a line (int64 if all values are
+/// integers, otherwise float32); or sparse triplets `row column value` as text. Files may be
+/// compressed by gzip or zstd.
 struct ArrayFile {
   std::string name;
   Path path;
@@ -141,8 +142,8 @@ struct IdRange {
   std::uint64_t count = 0;
 };
 
-/// An edge file: text; a Matrix Market file of coordinates; or .npy, integers [m, 2] or [2, m]; each
-/// plain or compressed by gzip or zstd. Alternatively, edges in memory.
+/// An edge file: text; a Matrix Market file of coordinates; or .npy, integers [m, 2] or [2, m];
+/// each plain or compressed by gzip or zstd. Alternatively, edges in memory.
 struct EdgeFile {
   /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
@@ -158,8 +159,8 @@ struct EdgeFile {
   std::string type = {};  ///< type of all edges in the file; if one file has it, all must
   std::optional<IdRange> src = {};
   std::optional<IdRange> dst = {};
-  /// For .npy: whether the shape is [2, m], all sources, then all destinations. Unset: by the shape;
-  /// [2, 2] is then refused.
+  /// For .npy: whether the shape is [2, m], all sources, then all destinations. Unset: by the
+  /// shape; [2, 2] is then refused.
   std::optional<bool> sources_first = {};
   /// The expected number of edges; any other number is an error.
   std::optional<std::uint64_t> edges = {};
@@ -210,9 +211,9 @@ struct IngestOptions {
   std::optional<bool> header = {};
   std::optional<Delimiter> delimiter = {};  ///< of text files; unset: found by Sniff, for each file
 
-  /// For edges between two kinds of vertices whose ids overlap: the type of all sources and the type
-  /// of all destinations. An id 7 becomes the text "user:7". With a node file, its type column must
-  /// have these types. Empty: one kind of vertices, or found by Sniff (userId, movieId).
+  /// For edges between two kinds of vertices whose ids overlap: the type of all sources and the
+  /// type of all destinations. An id 7 becomes the text "user:7". With a node file, its type column
+  /// must have these types. Empty: one kind of vertices, or found by Sniff (userId, movieId).
   std::vector<std::string> end_types = {};
   IdType id_type = IdType::kAuto;
   bool undirected = false;

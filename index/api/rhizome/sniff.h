@@ -87,19 +87,19 @@ struct InputPlan {
 /// - the delimiter: comma, tab, semicolon, pipe or blanks;
 /// - whether the first line is a header: names, unlike the rows below;
 /// - the role of each column, from its name in the header (upper and lower case, and a suffix `_id`
-///   or `Id`, do not matter): src, source, from, head, subject, u; dst, target, to, tail, object, v;
-///   rel, relation, type, predicate, label (of an edge); weight, w; time, timestamp, ts; id, node,
-///   name, key (of a vertex); label, class, y; split. Other names are attributes or arrays. Two names
-///   that end in "id", such as userId and movieId, are the ends of edges between two types of
-///   vertices (IngestOptions::end_types). Without a header, two columns are src and dst, and three
-///   whose second has few distinct texts are src, type and dst;
+///   or `Id`, do not matter): src, source, from, head, subject, u; dst, target, to, tail, object,
+///   v; rel, relation, type, predicate, label (of an edge); weight, w; time, timestamp, ts; id,
+///   node, name, key (of a vertex); label, class, y; split. Other names are attributes or arrays.
+///   Two names that end in "id", such as userId and movieId, are the ends of edges between two
+///   types of vertices (IngestOptions::end_types). Without a header, two columns are src and dst,
+///   and three whose second has few distinct texts are src, type and dst;
 /// - the kind of each file of `inputs`.
 /// Options that are set override what would be found. Files may differ in delimiter, header and
 /// order of columns, but must have the same columns.
 ///
 /// Memory: a few times 4 MiB.
-/// Errors: kInvalidArgument, an ambiguous or unsupported input, naming the file and the options that
-/// decide; kNotFound; kIoError.
+/// Errors: kInvalidArgument, an ambiguous or unsupported input, naming the file and the options
+/// that decide; kNotFound; kIoError.
 Result<InputPlan> Sniff(FileSystem& fs, const IngestOptions& options);
 
 }  // namespace rhizome

@@ -51,8 +51,8 @@ class SniffTest : public ::testing::Test {
           << plan.error().message() << " lacks " << part;
   }
 
-  /// Ingests and opens the graph, in memory and spilled, and expects equal edges; returns the report
-  /// of the last ingestion.
+  /// Ingests and opens the graph, in memory and spilled, and expects equal edges; returns the
+  /// report of the last ingestion.
   IngestReport Ingested(IngestOptions options) {
     IngestReport last;
     std::optional<Edges> before;
@@ -71,7 +71,9 @@ class SniffTest : public ::testing::Test {
       EXPECT_OK(graph);
       graph_ = *std::move(graph);
       edges_ = EdgesOf();
-      if (before) { EXPECT_EQ(*before, edges_); }
+      if (before) {
+        EXPECT_EQ(*before, edges_);
+      }
       before = edges_;
     }
     return last;
@@ -121,8 +123,8 @@ TEST_F(SniffTest, NamesGiveTheRolesOfEdgeColumns) {
     EXPECT_OK(found);
     return found ? found->roles : Names();
   };
-  for (const char* src : {"src", "Source", "from", "HEAD", "subject", "u", "src_id", "sourceId",
-                          "FromNodeId"})
+  for (const char* src :
+       {"src", "Source", "from", "HEAD", "subject", "u", "src_id", "sourceId", "FromNodeId"})
     for (const char* dst : {"dst", "TARGET", "to", "tail", "Object", "v", "dst_id", "toNode"})
       EXPECT_EQ(roles({dst, src}), (Names{"dst", "src"})) << src << " " << dst;
   EXPECT_EQ(roles({"source", "relation", "target", "w", "ts", "Amount (EUR)"}),
@@ -185,8 +187,7 @@ TEST_F(SniffTest, UnknownNamesAreRefusedWithWhatDecides) {
 
 // --header is true for every file: where the first line looks like a row, a note says so.
 TEST_F(SniffTest, AForcedHeaderIsSaid) {
-  const auto report =
-      Ingested({.edges = {Write("e.csv", "0,1\n1,2\n2,0\n")}, .header = true});
+  const auto report = Ingested({.edges = {Write("e.csv", "0,1\n1,2\n2,0\n")}, .header = true});
   EXPECT_TRUE(Says(report.notes, "its first line, 0 | 1, is taken as the header"));
   EXPECT_EQ(edges_, (Edges{{"1", "2"}, {"2", "0"}}));
 }
@@ -201,7 +202,8 @@ TEST_F(SniffTest, ColumnsWithoutNamesAreRefusedUnlessTheyHaveOneReading) {
   EXPECT_EQ(columns("12\tr1\t7\n13\tr2\t8\n14\tr1\t9\n15\tr2\t1\n"), (Names{"src", "type", "dst"}));
   ExpectRefused({.edges = {Write("w.tsv", "0\t1\t0.5\n1\t2\t1.5\n")}},
                 {"w.tsv", "3 columns and no header", "0 | 1 | 0.5", "`columns=src,dst,weight`"});
-  ExpectRefused({.edges = {Write("t.tsv", "a\tx\tb\nb\ty\tc\nc\tz\td\n")}}, {"`columns=src,type,dst`"});
+  ExpectRefused({.edges = {Write("t.tsv", "a\tx\tb\nb\ty\tc\nc\tz\td\n")}},
+                {"`columns=src,type,dst`"});
   ExpectRefused({.edges = {Write("o.tsv", "1\n2\n")}}, {"an edge has two ends", "`nodes`"});
   ExpectRefused({.nodes = Write("n.tsv", "0\t5\n1\t6\n")}, {"n.tsv", "`node_columns=id,label`"});
 }
@@ -250,8 +252,8 @@ TEST_F(SniffTest, ALateTextIsNamedToo) {
 TEST_F(SniffTest, SkippedLinesAreListed) {
   std::string text = "0\t1\n";
   for (int i = 0; i < 12; ++i) text += fmt::format("{}\n", i);
-  const auto report = Ingested({.edges = {Write("e.tsv", text)}, .columns = {"src", "dst"},
-                                .max_bad_lines = 20});
+  const auto report =
+      Ingested({.edges = {Write("e.tsv", text)}, .columns = {"src", "dst"}, .max_bad_lines = 20});
   EXPECT_EQ(report.bad_lines, 12U);
   EXPECT_TRUE(Says(report.notes, "e.tsv:2: 1 field found"));
   EXPECT_TRUE(Says(report.notes, "e.tsv:11: "));
@@ -265,8 +267,7 @@ TEST_F(SniffTest, TwoKindsOfIdsAreTwoTypesOfVertices) {
       .edges = {Write("r.csv", "userId,movieId,rating,timestamp\n1,1,4.5,9\n1,2,3,8\n2,1,5,7\n")}};
   const auto report = Ingested(options);
   EXPECT_EQ(report.info.vertex_types, (Names{"user", "movie"}));
-  EXPECT_EQ(edges_,
-            (Edges{{"user:1", "movie:1"}, {"user:1", "movie:2"}, {"user:2", "movie:1"}}));
+  EXPECT_EQ(edges_, (Edges{{"user:1", "movie:1"}, {"user:1", "movie:2"}, {"user:2", "movie:1"}}));
   EXPECT_EQ(*graph_->TypeOf(*graph_->Find(ExternalId(std::string("movie:2")))), 1);
   EXPECT_EQ(*graph_->TypeOf(*graph_->Find(ExternalId(std::string("user:2")))), 0);
   EXPECT_TRUE(Says(report.notes, "'user:1' and 'movie:1'"));
@@ -287,8 +288,8 @@ TEST_F(SniffTest, TypesOfEndsMayBeGiven) {
                                 .end_types = {"user", "movie"}});
   EXPECT_EQ(edges_, (Edges{{"user:196", "movie:242"}}));
   EXPECT_EQ(report.info.vertex_types, (Names{"user", "movie"}));
-  Ingested({.edges = {Write("e.npy", NpyBytes<std::int64_t>(DataType::kInt64, {3, 2},
-                                                            {1, 1, 1, 2, 2, 1}))},
+  Ingested({.edges = {Write("e.npy",
+                            NpyBytes<std::int64_t>(DataType::kInt64, {3, 2}, {1, 1, 1, 2, 2, 1}))},
             .end_types = {"a", "b"}});
   EXPECT_EQ(edges_, (Edges{{"a:1", "b:1"}, {"a:1", "b:2"}, {"a:2", "b:1"}}));
   const Path edges = Write("e.tsv", "1\t2\n");
@@ -301,20 +302,25 @@ TEST_F(SniffTest, TypesOfEndsMayBeGiven) {
 
 // The right edges were computed by scipy.io.mmread(F).tocoo() for these files.
 TEST_F(SniffTest, MatrixMarketFilesAreReadAsSciPyReadsThem) {
-  const auto general = Ingested({.edges = {Write(
-      "g.mtx", "%%MatrixMarket matrix coordinate real general\n% c\n4 4 3\n1 2 0.5\n3 1 -2\n2 2 7\n")}});
+  const auto general = Ingested({.edges = {Write("g.mtx",
+                                                 "%%MatrixMarket matrix coordinate real general\n% "
+                                                 "c\n4 4 3\n1 2 0.5\n3 1 -2\n2 2 7\n")}});
   EXPECT_EQ(general.info.vertices, 4U);
   EXPECT_EQ(edges_, (Edges{{"0", "1"}, {"2", "0"}, {"1", "1"}}));
   EXPECT_EQ(Weights(), (std::vector<float>{0.5, 7, -2}));
   EXPECT_FALSE(general.info.symmetric);
 
-  const auto symmetric = Ingested({.edges = {Write(
-      "s.mtx.gz", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 3\n3 2\n")}});
+  const auto symmetric = Ingested(
+      {.edges = {
+           Write("s.mtx.gz",
+                 "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 3\n3 2\n")}});
   EXPECT_TRUE(symmetric.info.symmetric);
   EXPECT_EQ(edges_, (Edges{{"0", "1"}, {"1", "0"}, {"2", "2"}, {"1", "2"}, {"2", "1"}}));
 
-  Ingested({.edges = {Write(
-      "k.mtx", "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 2\n2 1 5\n3 1 -4\n")}});
+  Ingested(
+      {.edges = {Write(
+           "k.mtx",
+           "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 2\n2 1 5\n3 1 -4\n")}});
   EXPECT_EQ(edges_, (Edges{{"1", "0"}, {"0", "1"}, {"2", "0"}, {"0", "2"}}));
   EXPECT_EQ(Weights(), (std::vector<float>{-5, 4, 5, -4}));
 
@@ -350,18 +356,19 @@ TEST_F(SniffTest, OtherMatrixMarketFilesAreNamed) {
 
 TEST_F(SniffTest, NpyEdgesMayHaveEitherShapeAndAnyIntegers) {
   const Edges expected = {{"0", "1"}, {"1", "2"}, {"2", "0"}};
-  Ingested({.edges = {Write("a.npy", NpyBytes<std::int64_t>(DataType::kInt64, {3, 2},
-                                                            {0, 1, 1, 2, 2, 0}))}});
+  Ingested({.edges = {Write(
+                "a.npy", NpyBytes<std::int64_t>(DataType::kInt64, {3, 2}, {0, 1, 1, 2, 2, 0}))}});
   EXPECT_EQ(edges_, expected);
-  Ingested({.edges = {Write("b.npy", NpyBytes<std::int32_t>(DataType::kInt32, {2, 3},
-                                                            {0, 1, 2, 1, 2, 0}))}});
+  Ingested({.edges = {Write(
+                "b.npy", NpyBytes<std::int32_t>(DataType::kInt32, {2, 3}, {0, 1, 2, 1, 2, 0}))}});
   EXPECT_EQ(edges_, expected);
-  Ingested({.edges = {Write("c.npy", NpyBytes<std::uint8_t>(DataType::kUint8, {3, 2},
-                                                            {0, 1, 1, 2, 2, 0}))}});
+  Ingested({.edges = {Write(
+                "c.npy", NpyBytes<std::uint8_t>(DataType::kUint8, {3, 2}, {0, 1, 1, 2, 2, 0}))}});
   EXPECT_EQ(edges_, expected);
   const Path square =
       Write("d.npy", NpyBytes<std::int64_t>(DataType::kInt64, {2, 2}, {0, 1, 1, 2}));
-  const auto either = Ingest(FileSystem::Posix(), dir_ / "no.rz", {.edges = {square}}, JobControl());
+  const auto either =
+      Ingest(FileSystem::Posix(), dir_ / "no.rz", {.edges = {square}}, JobControl());
   EXPECT_STATUS(either, kInvalidArgument);
   EXPECT_NE(either.error().message().find("two edges, or the sources"), std::string::npos);
   EdgeFile file(square);
@@ -420,13 +427,12 @@ TEST_F(SniffTest, TextArraysHaveARowOnEachLineUnlessTripletsAreNamed) {
                   i] = numbers[row * entry.dim + i];
     return by_vertex;
   };
-  EXPECT_EQ(values({.name = "x", .path = rows}),
-            (std::vector<double>{0, 1, 2, 1, 0, 5, 2, 2, 7}));
+  EXPECT_EQ(values({.name = "x", .path = rows}), (std::vector<double>{0, 1, 2, 1, 0, 5, 2, 2, 7}));
   EXPECT_EQ(values({.name = "x", .path = Write("h.tsv", "a\tb\n0.5\t1\n2\t3\n4\t5\n")}),
             (std::vector<double>{0.5, 1, 2, 3, 4, 5}));
   EXPECT_EQ(values({.name = "x", .path = rows, .dim = 8, .triplets = true}),
-            (std::vector<double>{0, 2, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,
-                                 0, 0, 7, 0, 0, 0, 0, 0}));
+            (std::vector<double>{0, 2, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0,
+                                 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0}));
   // Only triplets have three numbers if the array has another width.
   EXPECT_EQ(values({.name = "x", .path = rows, .dim = 8}).size(), 24U);
   ExpectRefused({.edges = {edges}, .arrays = {{.name = "x", .path = rows, .dim = 3}}},

@@ -83,7 +83,8 @@ TEST_F(TableReaderTest, EveryDelimiterSplits) {
             lines);
   EXPECT_EQ(split("  a \t bc   d\n1 2\t3 \n", {.delimiter = Delimiter::kBlanks}),
             (Lines{{"a", "bc", "d"}, {"1", "2", "3"}}));
-  EXPECT_EQ(split(" a b \n\n\tc", {.delimiter = Delimiter::kNone}), (Lines{{" a b "}, {""}, {"\tc"}}));
+  EXPECT_EQ(split(" a b \n\n\tc", {.delimiter = Delimiter::kNone}),
+            (Lines{{" a b "}, {""}, {"\tc"}}));
   EXPECT_EQ(split("# x\n%y\n1 2\n#3 4\n", {.delimiter = Delimiter::kBlanks, .comments = "#%"}),
             (Lines{{"1", "2"}}));
 }
@@ -240,8 +241,8 @@ TEST_F(TableReaderTest, RandomTablesAreReadAsTheyWere) {
           while (!field.empty() && is_blank(field.back())) field.pop_back();
           if (fields.size() == 1 && field.empty()) field = "x";
         }
-        const bool quote = csv && (field.find_first_of("\",\n\r ") != field.npos || field.empty() ||
-                                   pick(3) == 0);
+        const bool quote =
+            csv && (field.find_first_of("\",\n\r ") != field.npos || field.empty() || pick(3) == 0);
         if (!quote) text += field;
         if (!quote) continue;
         text += '"';

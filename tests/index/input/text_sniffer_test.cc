@@ -46,8 +46,7 @@ TEST(TextSnifferTest, TheExpectedNumberOfFieldsDecides) {
 }
 
 TEST(TextSnifferTest, ADelimiterThatIsGivenIsTaken) {
-  const auto sniffed =
-      SniffOf("1,2\t3\n", "a.csv", {.delimiter = Delimiter::kTab, .fields = 0});
+  const auto sniffed = SniffOf("1,2\t3\n", "a.csv", {.delimiter = Delimiter::kTab, .fields = 0});
   ASSERT_OK(sniffed);
   EXPECT_EQ(sniffed->dialect.delimiter, Delimiter::kTab);
   EXPECT_EQ(sniffed->rows[0].fields, (std::vector<std::string>{"1,2", "3"}));
