@@ -25,9 +25,7 @@ struct EndsHead {
 }  // namespace
 
 SpilledIds::SpilledIds(SpillSpace& space, IdType type, std::uint64_t memory_bytes)
-    : IdCollector(type),
-      space_(space),
-      memory_bytes_(memory_bytes) {
+    : IdCollector(type), space_(space), memory_bytes_(memory_bytes) {
   auto writer = EdgeSpoolWriter::Create(space, kSpilledBlockEdges);
   if (writer)
     integer_ends_.emplace(*std::move(writer));
@@ -188,8 +186,7 @@ Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
 
 Status SpilledIds::AddNodes(SpilledIdEncoder& encoder) const {
   for (std::uint64_t i = 0; i < nodes_; ++i)
-    RHIZOME_RETURN_IF_ERROR(texts_ ? encoder.Add(strings_.keys().At(i))
-                                          : encoder.Add(NodeAt(i)));
+    RHIZOME_RETURN_IF_ERROR(texts_ ? encoder.Add(strings_.keys().At(i)) : encoder.Add(NodeAt(i)));
   return Status::Ok();
 }
 

@@ -67,7 +67,7 @@ std::string_view EdgeRole(std::string_view name) {
   return words.front().size() > 1 && (first == "src" || first == "dst") ? first : "";
 }
 
-/// Returns how unlikely a name is that of the vertex ids; nullopt if it is not one.
+/// Returns how unlikely it is that a column of this name has the vertex ids; nullopt: impossible.
 std::optional<std::size_t> IdRank(std::string_view name) {
   const std::vector<std::string> words = WordsOf(name);
   const auto stem = Stem(words);

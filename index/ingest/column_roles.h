@@ -25,7 +25,7 @@ std::vector<std::string> WordsOf(std::string_view name);
 /// Returns whether the names contain one for the sources and one for the destinations of edges.
 bool NamesEdges(std::span<const std::string> names);
 
-/// Returns whether one of the names is that of a vertex id.
+/// Returns whether one of the names denotes vertex ids.
 bool NamesNodes(std::span<const std::string> names);
 
 /// Return the roles of the columns of an edge file or of a node file.

@@ -83,26 +83,27 @@ std::string FirstLine(std::span<const SniffedRow> rows) {
 /// Refuses columns without names, and names the readings.
 Status RefusePositions(const Path& path, std::span<const SniffedRow> rows, InputKind kind) {
   const std::size_t count = rows.front().fields.size();
-  const bool edges = kind == InputKind::kEdges;
-  std::vector<std::string> readings;
-  if (!edges) {
-    readings = {"id,label", "id,split", "id,-"};
-  } else {
-    readings = {"src,dst,weight", "src,dst,time", "src,type,dst", "src,dst,type"};
-  }
-  const std::size_t named = edges ? 3 : 2;
-  for (std::string& reading : readings)
-    for (std::size_t i = named; i < count; ++i) reading += ",-";
-  if (edges && count == 1)
-    return Status::InvalidArgument(fmt::format(
-        "{}: line {}: an edge has two ends, but there is one field: {}; name its delimiter "
-        "(`delimiter`), or if it lists vertices, give it as the node file (`nodes`)",
-        path.string(), rows.front().line, FirstLine(rows)));
+  const std::string line = FirstLine(rows);
+  if (kind == InputKind::kEdges && count == 1)
+    return Status::InvalidArgument(
+        fmt::format("{}:{}: an edge has two ends, but there is one field: {}; name its delimiter "
+                    "(`delimiter`), or if it lists vertices, give it as the node file (`nodes`)",
+                    path.string(), rows.front().line, line));
+  std::string rest;
+  for (std::size_t i = kind == InputKind::kEdges ? 3 : 2; i < count; ++i) rest += ",-";
+  const std::string readings =
+      kind == InputKind::kEdges ? fmt::format(
+                                      "`columns=src,dst,weight{0}`, `columns=src,dst,time{0}`, "
+                                      "`columns=src,type,dst{0}` or `columns=src,dst,type{0}`",
+                                      rest)
+                                : fmt::format(
+                                      "`node_columns=id,label{0}`, `node_columns=id,split{0}` or "
+                                      "`node_columns=id,-{0}`",
+                                      rest);
   return Status::InvalidArgument(fmt::format(
-      "{}: it has {} columns and no header, so their meaning is unclear; the first line is: {}; "
-      "name them, for example `{}={}`",
-      path.string(), count, FirstLine(rows), edges ? "columns" : "node_columns",
-      fmt::join(readings, edges ? "`, `columns=" : "`, `node_columns=")));
+      "{}: it has {} columns and no header, so their meaning is unclear; the first line "
+      "is: {}; name them, for example {}",
+      path.string(), count, line, readings));
 }
 
 /// Returns the roles of columns without names.

@@ -12,7 +12,7 @@
 namespace rhizome {
 inline namespace internal {
 
-/// What the options of an ingestion say about a text file.
+/// The options of an ingestion that concern a text file.
 struct TextWish {
   std::optional<InputKind> kind;       ///< kEdges or kNodes; unset: found
   std::vector<std::string> columns;    ///< empty: found
@@ -33,7 +33,7 @@ struct SniffedFile {
 Result<SniffedFile> PlanText(const FileHead& head, const Path& path, const TextWish& wish);
 
 /// Returns whether the first of the rows is a header: no name is a number, and a column below it
-/// has numbers or times only; or the names are those of edges or nodes, and none recurs below.
+/// has numbers or times only; or the names give roles of edges or nodes, and none recurs below.
 bool IsHeader(std::span<const SniffedRow> rows);
 
 /// Returns the type of the values in a column.

@@ -33,7 +33,8 @@ std::optional<std::string> RefuseBanner(std::span<const std::string> words) {
   if (words.size() != 5) return "its first line must have five words";
   if (words[1] != "matrix") return fmt::format("its object is '{}', not a matrix", words[1]);
   if (words[2] == "array")
-    return "it is in the dense format 'array'; give a dense matrix as an array (`NAME=F`, .npy or "
+    return "it is in the dense format 'array'; give a dense matrix as an array of vertices (.npy, "
+           "or "
            "text with one row a line), or write it as 'coordinate'";
   if (words[2] != "coordinate") return fmt::format("its format is '{}'", words[2]);
   if (words[3] == "complex" || words[4] == "hermitian")

@@ -244,9 +244,9 @@ class Sniffer {
     for (const FilePlan& plan : plan_.edges)
       if (set_of(plan) != expected)
         return Refuse(plan.path,
-                      fmt::format("its columns are {}, but those of {} are {}; edge files of one "
-                                  "ingestion must have the same columns, in any order; skip the "
-                                  "others by '-' in `columns`",
+                      fmt::format("its columns are {}, but {} has {}; edge files of one ingestion "
+                                  "must have the same columns, in any order; skip the others by "
+                                  "'-' in `columns`",
                                   fmt::join(RolesOf(plan), ","), plan_.edges.front().path.string(),
                                   fmt::join(options.columns, ",")));
     return Status::Ok();
@@ -257,8 +257,8 @@ class Sniffer {
     std::vector<std::string>& known = plan_.options.end_types;
     if (known == types) return Status::Ok();
     if (!known.empty())
-      return found_types_ ? Refuse(path, fmt::format("its edges are from {} to {}, but those of "
-                                                     "other files from {} to {}",
+      return found_types_ ? Refuse(path, fmt::format("its edges are from {} to {}, but in other "
+                                                     "files they are from {} to {}",
                                                      types[0], types[1], known[0], known[1]))
                           : Status::Ok();
     known = types;

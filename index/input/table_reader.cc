@@ -222,7 +222,7 @@ bool TableReader::TakeByte(char byte, QuoteState& state) {
     return false;
   }
   if (byte == '"' && state != QuoteState::kPlain) {
-    // The second of two quotes in a quoted field stands for one.
+    // Two quotes in a quoted field represent one.
     if (state == QuoteState::kQuoteSeen) text_.push_back(byte);
     state = QuoteState::kQuoted;
     return false;

@@ -24,7 +24,7 @@ constexpr std::string_view kCommentCharacters = "#%";
 constexpr std::size_t kProbedLines = 1000;
 constexpr std::size_t kProbedBytes = std::size_t{256} << 10;
 
-/// Of all rows, the share that must have the same number of fields.
+/// Share of the rows that must have the same number of fields.
 constexpr double kMinShare = 0.9;
 
 /// How the rows divide under a delimiter.
@@ -75,7 +75,7 @@ Result<Division> Divide(std::string_view probe, const Path& path, Delimiter deli
   }
   Division division{.delimiter = delimiter};
   if (counts.empty()) return division;
-  // Of two equally frequent numbers, the larger one.
+  // If two numbers are equally frequent, the larger one.
   const auto usual =
       std::max_element(counts.rbegin(), counts.rend(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });

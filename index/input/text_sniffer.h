@@ -44,7 +44,7 @@ struct SniffedText {
   bool whole = false;           ///< these are all rows of the file
 };
 
-/// What the caller knows about a file.
+/// Facts about a file that the caller knows.
 struct SniffHints {
   std::optional<Delimiter> delimiter;
   std::size_t fields = 0;  ///< the expected number of fields; 0: unknown

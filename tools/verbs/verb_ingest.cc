@@ -21,7 +21,7 @@ struct IngestVerbFlags {
   bool dry_run = false;
 };
 
-/// Checks that no flag says how to read files, of which a data set's folder leaves no choice.
+/// Checks that no flag says how to read files: the folder of a data set says it.
 Status CheckAlone(const IngestFlags& flags, const std::string& folder) {
   const IngestOptions& options = flags.options;
   const bool more = flags.inputs.size() > 1 || !flags.edges.empty() || !flags.nodes.empty() ||

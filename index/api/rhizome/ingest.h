@@ -258,7 +258,7 @@ struct IngestReport {
   bool spilled = false;                   ///< whether spill files were used
   std::uint64_t spilled_bytes = 0;        ///< bytes written to spill files
 
-  /// What was taken where the input left a choice, and skipped lines: one sentence each.
+  /// Choices that were made where the input leaves one, and skipped lines: one sentence each.
   std::vector<std::string> notes = {};
 };
 

@@ -44,7 +44,7 @@ struct FilePlan {
   /// between two types.
   std::string type = {};
 
-  // Of the first 10,000 lines, or 4 MiB.
+  // Counts of the first 10,000 lines, or 4 MiB.
   std::uint64_t lines = 0;          ///< rows, without the header, comments and blank lines
   std::uint64_t comment_lines = 0;  ///< lines skipped as comments
   std::uint64_t bad_lines = 0;      ///< lines with another number of fields, or malformed
@@ -79,7 +79,7 @@ struct InputPlan {
   std::optional<FilePlan> nodes;
   std::vector<FilePlan> arrays;  ///< by array of `options`
   IdPlan ids;
-  std::vector<std::string> notes;  ///< what was taken where the input leaves a choice
+  std::vector<std::string> notes;  ///< choices that were made where the input leaves one
 };
 
 /// Determines how Ingest reads its files, from their first 10,000 lines:

@@ -9,7 +9,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What divides a line of text into fields.
+/// The separator of the fields of a line of text.
 enum class Delimiter : std::uint8_t {
   kTab,
   kComma,
