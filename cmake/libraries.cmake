@@ -27,7 +27,7 @@ set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/escap
   storage/array/chunk_writer.h storage/array/codec.h storage/array/row_reader.h storage/store/build_id.h
   storage/store/library_versions.h storage/maintenance/upgrade.h storage/remote/rank_calls.h index/base/edge_list.h
   index/base/staleness.h index/partition/partition_input.h index/partition/partitioner.h index/homes/home_array.h
-  index/homes/home_partitioner.h index/input/convert.h index/input/input_stream.h index/input/npy.h
+  index/homes/home_partitioner.h index/input/convert.h index/input/file_format.h index/input/input_stream.h index/input/npy.h
   index/input/number.h index/input/table_reader.h index/generation/graph_builder.h index/generation/reorder.h
   index/ingest/edge_pairs.h index/ingest/ingest_graph.h index/ingest/ingest_plan.h index/ingest/input_estimate.h
   index/ingest/row_sources.h index/graph/edges_by_id.h index/graph/live_vertices.h index/check/topology_sections.h
