@@ -224,8 +224,8 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
       const SniffedText text,
       SniffText(head, file.path, {.delimiter = context.options.delimiter, .fields = 3}));
   return context.ReadLines(
-      file.path, text.dialect, context.options.header.value_or(IsHeader(text.rows)),
-      kReadArraysPhase,
+      file.path, text.dialect,
+      context.options.header.value_or(IsHeader(text.rows, InputKind::kArray)), kReadArraysPhase,
       [&](const auto& fields) -> std::optional<std::string> {
         Triplet triplet;
         if (auto reason = ParseTriplet(fields, file.dim, triplet)) return reason;

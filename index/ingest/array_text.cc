@@ -51,7 +51,7 @@ Result<ResolvedArray> ResolveArray(FileSystem& fs, const ArrayFile& file,
   if (!sniffed) return Fail(sniffed.error());
   plan.compression = CompressionName(head.compression);
   plan.dialect = sniffed->dialect;
-  plan.header = header.value_or(IsHeader(sniffed->rows));
+  plan.header = header.value_or(IsHeader(sniffed->rows, InputKind::kArray));
   plan.lines = sniffed->rows.size() - (plan.header && !sniffed->rows.empty() ? 1 : 0);
   plan.comment_lines = sniffed->comment_lines;
   plan.bad_lines = sniffed->bad_lines;

@@ -65,6 +65,18 @@ std::set<std::string_view> Distinct(std::span<const SniffedRow> rows, std::size_
   return values;
 }
 
+/// Returns whether nearly all values of a column are numbers or times.
+bool HasNumbers(std::span<const SniffedRow> rows, std::size_t column) {
+  constexpr std::size_t kFewTexts = 10;  // one of so many may be a text
+  std::size_t numbers = 0;
+  std::size_t texts = 0;
+  for (const SniffedRow& row : rows) {
+    if (column >= row.fields.size() || row.fields[column].empty()) continue;
+    ++(TypeOf(row.fields[column]) == ColumnType::kText ? texts : numbers);
+  }
+  return numbers > 0 && numbers >= kFewTexts * texts;
+}
+
 /// Returns whether three columns without names are the ends of edges around few relations.
 bool AreTriples(std::span<const SniffedRow> rows) {
   const auto id = [&](std::size_t column) {
@@ -154,8 +166,8 @@ class TextPlanner {
  private:
   void TakeHeader(SniffedText text) {
     const std::size_t usual = wish_.columns.empty() ? text.fields : wish_.columns.size();
-    const bool likely =
-        !text.rows.empty() && text.rows.front().fields.size() == usual && IsHeader(text.rows);
+    const bool likely = !text.rows.empty() && text.rows.front().fields.size() == usual &&
+                        IsHeader(text.rows, wish_.kind);
     const bool header = wish_.header.value_or(likely) && !text.rows.empty();
     file_.plan.header = wish_.header.value_or(likely);
     file_.rows = std::move(text.rows);
@@ -270,7 +282,7 @@ ColumnType TypeOfColumn(std::span<const SniffedRow> rows, std::size_t column) {
   return type;
 }
 
-bool IsHeader(std::span<const SniffedRow> rows) {
+bool IsHeader(std::span<const SniffedRow> rows, std::optional<InputKind> kind) {
   if (rows.empty()) return false;
   const std::vector<std::string>& names = rows.front().fields;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -279,11 +291,11 @@ bool IsHeader(std::span<const SniffedRow> rows) {
     if (names[i].empty() && i > 0) return false;
   }
   const auto below = rows.subspan(1);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const ColumnType type = TypeOfColumn(below, i);
-    if (type != ColumnType::kText && type != ColumnType::kEmpty) return true;
-  }
-  if (!NamesEdges(names) && !NodeRoles(names)) return false;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (HasNumbers(below, i)) return true;
+  const bool edges = kind.value_or(InputKind::kEdges) == InputKind::kEdges && NamesEdges(names);
+  const bool nodes = kind.value_or(InputKind::kNodes) == InputKind::kNodes && NodeRoles(names);
+  if (!edges && !nodes) return false;
   for (std::size_t i = 0; i < names.size(); ++i)
     if (Distinct(below, i).contains(names[i])) return false;
   return true;

@@ -32,9 +32,10 @@ struct SniffedFile {
 /// Errors: kInvalidArgument, the file is not text, or the roles of its columns are unclear.
 Result<SniffedFile> PlanText(const FileHead& head, const Path& path, const TextWish& wish);
 
-/// Returns whether the first of the rows is a header: no name is a number, and a column below it
-/// has numbers or times only; or the names give roles of edges or nodes, and none recurs below.
-bool IsHeader(std::span<const SniffedRow> rows);
+/// Returns whether the first of the rows is a header: no name is a number, and nearly all values of
+/// a column below it are numbers or times; or the names give roles of edges or nodes (only of
+/// `kind`, if it is known), and none recurs below.
+bool IsHeader(std::span<const SniffedRow> rows, std::optional<InputKind> kind);
 
 /// Returns the type of the values in a column.
 ColumnType TypeOfColumn(std::span<const SniffedRow> rows, std::size_t column);

@@ -129,6 +129,7 @@ Result<std::string> FindComments(std::string_view text, const Path& path,
   std::array<bool, kCommentCharacters.size()> seen = {};
   std::array<bool, kCommentCharacters.size()> rows = {};  // a later line looks like a row
   bool any_row = false;
+  std::size_t probed = 0;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
     text.remove_prefix(line.size());
@@ -138,7 +139,7 @@ Result<std::string> FindComments(std::string_view text, const Path& path,
       continue;
     }
     seen[character] = true;
-    if (!any_row || rows[character]) continue;
+    if (!any_row || rows[character] || ++probed > kProbedLines) continue;
     RHIZOME_ASSIGN_OR_RETURN(const Division of_line,
                              Divide(line, path, division.delimiter, division.fields));
     rows[character] = of_line.fields == division.fields;
