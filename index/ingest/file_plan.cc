@@ -67,7 +67,7 @@ std::set<std::string_view> Distinct(std::span<const SniffedRow> rows, std::size_
 
 /// Returns whether nearly all values of a column are numbers or times.
 bool HasNumbers(std::span<const SniffedRow> rows, std::size_t column) {
-  constexpr std::size_t kFewTexts = 10;  // one of so many may be a text
+  constexpr std::size_t kFewTexts = 10;  // one text among 10 numbers is tolerated
   std::size_t numbers = 0;
   std::size_t texts = 0;
   for (const SniffedRow& row : rows) {
