@@ -97,17 +97,20 @@ Delimiter DelimiterOfName(const Path& path) {
 /// Returns whether `a` is the better choice for a file whose name calls for `named`.
 bool IsBetter(const Division& a, const Division& b, std::size_t wanted, Delimiter named) {
   const auto fits = [&](const Division& division) {
-    return division.share >= kMinShare && (division.fields > 1 || wanted == 1) &&
-           (wanted != 1 || division.fields == 1);
+    return division.share >= kMinShare && (wanted == 1) == (division.fields == 1);
   };
   if (fits(a) != fits(b)) return fits(a);
   if (wanted > 0 && (a.fields == wanted) != (b.fields == wanted)) return a.fields == wanted;
-  if (a.fields > 1 && b.fields > 1 && !fits(a)) return a.share > b.share;
   if ((a.fields > 1) != (b.fields > 1)) return a.fields > 1;
-  if ((a.delimiter == named) != (b.delimiter == named)) return a.delimiter == named;
-  if (a.delimiter == Delimiter::kTab || b.delimiter == Delimiter::kBlanks) return true;
-  if (b.delimiter == Delimiter::kTab || a.delimiter == Delimiter::kBlanks) return false;
-  return a.fields > b.fields;
+  if (a.fields <= 1) return a.delimiter == named;
+  if (!fits(a)) return a.share > b.share;
+  // Blanks are in texts, tabs mostly are not.
+  if (a.delimiter == Delimiter::kBlanks || b.delimiter == Delimiter::kBlanks)
+    return b.delimiter == Delimiter::kBlanks;
+  const bool tabs = a.delimiter == Delimiter::kTab || b.delimiter == Delimiter::kTab;
+  if (!tabs && a.fields != b.fields) return a.fields > b.fields;
+  if (a.delimiter == named || b.delimiter == named) return a.delimiter == named;
+  return a.delimiter == Delimiter::kTab;
 }
 
 Result<Division> FindDelimiter(std::string_view probe, const Path& path, const SniffHints& hints) {

@@ -51,8 +51,8 @@ struct SniffHints {
 };
 
 /// Finds the dialect of a text:
-/// - Tabs, if most lines have equally many fields; otherwise the comma, semicolon or pipe for which
-///   they have, the one with the most fields; otherwise blanks. The name's extension decides if
+/// - Tabs, if nearly all lines have equally many fields; otherwise the comma, semicolon or pipe
+///   with the most fields; otherwise blanks. The extension of the name decides if
 ///   several would do, and if the lines have one field.
 /// - '#' and '%' begin comments if all lines that begin with them come before the first row, or
 ///   have another number of fields than the rows.

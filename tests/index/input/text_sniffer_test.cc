@@ -37,6 +37,9 @@ TEST(TextSnifferTest, TheNameDecidesBetweenEqualReadings) {
   EXPECT_EQ(DelimiterOf("a,b\tc\nd,e\tf\n", "a.csv.gz"), Delimiter::kComma);
   EXPECT_EQ(DelimiterOf("1\t2\n2\t3\n", "a.csv"), Delimiter::kTab);
   EXPECT_EQ(DelimiterOf("1\n2\n", "a.csv"), Delimiter::kComma);
+  EXPECT_EQ(DelimiterOf("1;0,5\n2;1,5\n", "a.csv"), Delimiter::kComma);
+  EXPECT_EQ(DelimiterOf("1;2;0,5\n2;3;1,25\n", "a.csv"), Delimiter::kSemicolon);
+  EXPECT_EQ(DelimiterOf("1,2,a;b\n2,3,c;d\n", "a.csv"), Delimiter::kComma);
 }
 
 TEST(TextSnifferTest, TheExpectedNumberOfFieldsDecides) {
