@@ -124,7 +124,7 @@ def test_put_edges():
         rz.ingest(path / "g.rz", example.edges, vertices=300,
                   edge_arrays={"weight": example.weights, "stamp": stamps, "flow": stamps / 8})
         with rz.open(path / "g.rz", mode="w") as graph:
-            assert graph.edge_attributes == {"stamp": (np.dtype(np.int64), 1), "flow": (np.dtype(np.float32), 1)}
+            assert graph.edge_attributes == {"stamp": (np.dtype(np.int64), 1), "flow": (np.dtype(np.float64), 1)}
             src, dst = RNG.integers(0, 300, (2, 500))
             weights = RNG.random(500, dtype=np.float32)
             by_name = {"stamp": RNG.integers(0, 99, 500), "flow": RNG.random(500, dtype=np.float32)}
