@@ -23,12 +23,12 @@ const ArrayEntry* FindCodes(const Manifest& manifest, std::string_view name) {
   return FindStoredArray(manifest.arrays, fmt::format("{}.p0000", name));
 }
 
-/// Returns the names in the attribute kLabelNames. The contents of a store are untrusted: names that
+/// Returns the names in the attribute kLabelNamesAttribute. The contents of a store are untrusted: names that
 /// do not parse are ignored.
 std::vector<std::string> NamesInAttribute(const ArrayEntry& array) {
   std::vector<std::string> names;
   for (const auto& [key, value] : array.attributes) {
-    if (key != kLabelNames) continue;
+    if (key != kLabelNamesAttribute) continue;
     const nlohmann::json list = ParseUntrustedJson(value);
     if (!list.is_array()) continue;
     for (const nlohmann::json& name : list)

@@ -74,7 +74,7 @@ std::string_view TypeOf(ArrayAttributes attributes);
 bool HasTexts(const ArrayEntry& entry);
 
 /// An attribute of `label` with the names of its classes as a JSON list, which some importers set.
-inline constexpr std::string_view kLabelNames = "label_names";
+inline constexpr std::string_view kLabelNamesAttribute = "label_names";
 
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows in
 /// the format of DescribeRows, by their row numbers at the time of the repair. They have the values
