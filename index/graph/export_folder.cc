@@ -39,14 +39,15 @@ namespace rhizome {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-constexpr std::uint64_t kReportEdges = std::uint64_t{1} << 16;  // between two checks of cancellation
+constexpr std::uint64_t kReportEdges = std::uint64_t{1}
+                                       << 16;  // between two checks of cancellation
 
 /// Attributes that refer to the store's own commits or to its numbers of rows, which another store
 /// does not have. Without them, an array that `infer` computed counts as computed from the first
 /// commit of the store that reads the folder.
 constexpr std::array<std::string_view, 7> kFactsOfStore = {
-    "snapshot",          kCommitsAttribute,   kStaleRowsAttribute,    kLostRowsAttribute,
-    kRowsGivenAttribute, kTextsAttribute, kTextsPerChunkAttribute};
+    "snapshot",          kCommitsAttribute, kStaleRowsAttribute,    kLostRowsAttribute,
+    kRowsGivenAttribute, kTextsAttribute,   kTextsPerChunkAttribute};
 
 /// A file that is written in pieces. Threads: one at a time.
 class FolderFile {
@@ -160,8 +161,7 @@ Status FolderWriter::Begin() {
         "'{}' exists already; give another path, or remove it first", target_.string()));
   if (info.error().code() != StatusCode::kNotFound) return info.error();
   RHIZOME_RETURN_IF_ERROR(CheckNames());
-  const Path prefix =
-      target_.parent_path() / fmt::format(".{}.part-", target_.filename().string());
+  const Path prefix = target_.parent_path() / fmt::format(".{}.part-", target_.filename().string());
   RHIZOME_ASSIGN_OR_RETURN(parent_, MakeUniqueFolder(prefix, "create a folder beside the output"));
   folder_ = parent_ / target_.filename();
   // The folder itself has the permissions of any new folder, unlike the temporary one.

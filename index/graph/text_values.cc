@@ -23,8 +23,8 @@ const ArrayEntry* FindCodes(const Manifest& manifest, std::string_view name) {
   return FindStoredArray(manifest.arrays, fmt::format("{}.p0000", name));
 }
 
-/// Returns the names in the attribute kLabelNamesAttribute. The contents of a store are untrusted: names that
-/// do not parse are ignored.
+/// Returns the names in the attribute kLabelNamesAttribute. The contents of a store are untrusted:
+/// names that do not parse are ignored.
 std::vector<std::string> NamesInAttribute(const ArrayEntry& array) {
   std::vector<std::string> names;
   for (const auto& [key, value] : array.attributes) {

@@ -316,6 +316,7 @@ Result<IngestOptions> ReadStoreFolder(FileSystem& fs, const Path& folder) try {
         .name = array.name,
         .dim = array.dim,
         .dtype = array.dtype,
+        .attributes = array.attributes,
         .files = {{.name = array.name, .path = folder / array.file, .dtype = array.dtype}}};
     RHIZOME_ASSIGN_OR_RETURN(file.texts, ReadTexts(fs, folder, array));
     options.edge_arrays.push_back(std::move(file));

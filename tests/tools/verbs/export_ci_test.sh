@@ -72,7 +72,7 @@ expect_json out 'sorted(f["path"].split("/", 1)[1] for f in j["files"])[0] is no
 for file in rhizome.json vertices.csv edges.csv arrays/x.npy arrays/label.npy edge_attributes/time.npy; do
   [ -s folder/$file ] || fail "folder/$file is missing"
 done
-expect_exit 2 rhizome export s.rz --store folder
+expect_exit 1 rhizome export s.rz --store folder
 expect_says "folder" "exists already"
 expect_exit 1 rhizome export s.rz --store other --out x.tsv && expect_says "--out"
 expect_exit 1 rhizome export s.rz --edges && expect_says "--out"
