@@ -32,6 +32,8 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   return Role::kOther;
 }
 
+bool IsValue(Role role) { return role != Role::kSkip && role != Role::kId && role != Role::kType; }
+
 class NodeReader {
  public:
   NodeReader(IngestContext& context, IdCollector& ids) : context_(context), ids_(ids) {
@@ -42,8 +44,7 @@ class NodeReader {
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
-      if (roles_.back() == Role::kText)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
+      if (roles_.back() == Role::kText) table_.columns.emplace_back(name, NodeColumn::Kind::kText);
       if (roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
@@ -125,7 +126,11 @@ class NodeReader {
     if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
     if (ids_.texts()) context_.NoteTexts(id, id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
-    for (NodeColumn& kept : table_.columns) kept.Keep();
+    for (std::size_t i = 0, c = 0; i < roles_.size(); ++i) {
+      if (!IsValue(roles_[i])) continue;
+      NodeColumn& kept = table_.columns[c++];
+      if (kept.Keep()) context_.NoteTextColumn(kept.name(), fields[i]);
+    }
     return std::nullopt;
   }
 
@@ -162,8 +167,8 @@ std::uint64_t NodeTable::memory_bytes() const {
 bool HasVertexTypes(const IngestOptions& options) {
   if (!options.vertex_ranges.empty()) return true;
   return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
-    return RoleOf(name, options) == Role::kType;
-  });
+           return RoleOf(name, options) == Role::kType;
+         });
 }
 
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {

@@ -25,9 +25,11 @@
 namespace rhizome {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TempDir;
+using ::testing::UnorderedElementsAre;
 using testing::WriteInput;
 
 FileSystem& fs = FileSystem::Posix();
@@ -43,6 +45,7 @@ class TextValuesTest : public ::testing::Test {
   IngestOptions Options(IngestOptions::Spill spill = IngestOptions::Spill::kNever) {
     IngestOptions options;
     options.edges = {EdgeFile(dir_ / "edges.csv")};
+    options.header = false;
     options.nodes = dir_ / "nodes.csv";
     options.node_columns = {"id", "label", "title"};
     options.spill = spill;
@@ -53,6 +56,7 @@ class TextValuesTest : public ::testing::Test {
   void IngestInto(const std::string& store, const IngestOptions& options) {
     const auto report = Ingest(fs, dir_ / store, options, JobControl());
     ASSERT_OK(report);
+    notes_ = report->notes;
   }
 
   std::unique_ptr<Graph> Open(const std::string& store, Mode mode = Mode::kRead) {
@@ -87,6 +91,7 @@ class TextValuesTest : public ::testing::Test {
   }
 
   TempDir dir_;
+  std::vector<std::string> notes_;  // of the last ingestion
 };
 
 TEST_F(TextValuesTest, ClassNamesAndPropertiesAreThoseOfTheLines) {
@@ -116,6 +121,10 @@ TEST_F(TextValuesTest, IntegersAndTextsInOneColumnAreTexts) {
   WriteInput(dir_ / "edges.csv", "0,1\n");
   WriteInput(dir_ / "nodes.csv", "0,3,10\n1,-1,9\n2,drama,ten\n3,20,10\n");
   IngestInto("store", Options());
+  const std::string place = (dir_ / "nodes.csv").string() + ":3";
+  EXPECT_THAT(notes_,
+              UnorderedElementsAre(AllOf(HasSubstr("'label'"), HasSubstr("'drama' at " + place)),
+                                   AllOf(HasSubstr("'title'"), HasSubstr("'ten' at " + place))));
   const auto graph = Open("store");
   ASSERT_NE(graph, nullptr);
   EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("20", "3", "drama"));
