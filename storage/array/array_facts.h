@@ -55,7 +55,7 @@ inline constexpr std::string_view kNullAttribute = "null";
 
 /// The attribute `type` of an array of integers: what they are. `timestamp`: microseconds since
 /// 1970 in UTC (int64). `bool`: 0 or 1, of a column that bool cannot hold because it has nulls, or
-/// that edges have. `text`: codes (int64); code c stands for text c of the array's dictionary
+/// that edges have. `text`: codes (int64); code c is the number of text c in the array's dictionary
 /// (text_values.h), and -1 for no text. Any other value is for programs.
 inline constexpr std::string_view kTypeAttribute = "type";
 inline constexpr std::string_view kTypeTimestamp = "timestamp";

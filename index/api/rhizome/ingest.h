@@ -141,7 +141,7 @@ struct ArrayFile {
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
 
-  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none.
+  /// If set, the rows are int64 codes of these texts: code c is text c, and -1 is none.
   /// The texts ascend strictly by their bytes; none is empty.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };

@@ -151,7 +151,8 @@ TEST_F(TextValuesTest, IntegerLabelsStayNumbers) {
 
 TEST_F(TextValuesTest, RandomTextsAreFoundInBothDirections) {
   std::mt19937_64 random(testing::TestSeed());
-  const std::vector<std::string> kPieces = {"a", "b", "\"", ",", " ", "é", "漢", "🙂", "zz", "\t"};
+  const std::vector<std::string> kPieces = {"a", "b",  "\"",   ",",  " ",
+                                            "é", "漢", "🙂", "zz", "\t"};
   const std::size_t count = 4000;
   std::vector<std::string> titles;
   std::string nodes, edges;
@@ -191,7 +192,8 @@ TEST_F(TextValuesTest, RandomTextsAreFoundInBothDirections) {
 TEST_F(TextValuesTest, ManyTextsAreInManyChunks) {
   const std::size_t count = 40000;
   std::string nodes;
-  for (std::size_t i = 0; i < count; ++i) nodes += fmt::format("{},a,title number {:06}\n", i, count - i);
+  for (std::size_t i = 0; i < count; ++i)
+    nodes += fmt::format("{},a,title number {:06}\n", i, count - i);
   WriteInput(dir_ / "edges.csv", "0,1\n");
   WriteInput(dir_ / "nodes.csv", nodes);
   IngestInto("store", Options());
@@ -205,8 +207,8 @@ TEST_F(TextValuesTest, ManyTextsAreInManyChunks) {
     EXPECT_EQ(*(*texts)->TextOf(code), text);
     EXPECT_EQ(**(*texts)->CodeOf(text), code);
   }
-  EXPECT_EQ(*(*texts)->CodeOf("title"), std::nullopt);     // below all
-  EXPECT_EQ(*(*texts)->CodeOf("zz"), std::nullopt);        // above all
+  EXPECT_EQ(*(*texts)->CodeOf("title"), std::nullopt);  // below all
+  EXPECT_EQ(*(*texts)->CodeOf("zz"), std::nullopt);     // above all
   EXPECT_FALSE((*texts)->All(count - 1));
   EXPECT_EQ((*texts)->All(count)->size(), count);
 }
@@ -229,7 +231,7 @@ TEST_F(TextValuesTest, RowsThatArePutKeepTheirTextsInACompaction) {
     batch.PutRow(1, "title", std::vector<std::int64_t>{3});
     const auto refused = graph->Write(batch);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message(), HasSubstr("code 3 of 'title' stands for no text"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("code 3 of 'title' has no text"));
     for (const bool repartition : {false, true}) {
       CompactOptions options;
       options.repartition = repartition;
@@ -249,7 +251,7 @@ TEST_F(TextValuesTest, RenamingAndDroppingIncludeTheTexts) {
   IngestInto("store", Options());
   const Path folder = Store::GenerationFolder(dir_ / "store", 1);
   const auto change = [&](const std::function<Status(ArrayChange&)>& steps) {
-    return ArrayChange::Run(fs, dir_ / "store", 0, steps);
+    return ArrayChange::Run(fs, dir_ / "store", {}, steps);
   };
   ASSERT_OK(change([](ArrayChange& arrays) { return arrays.Rename("title", "headline"); }));
   EXPECT_FALSE(std::filesystem::exists(folder / "texts/title"));
@@ -333,8 +335,8 @@ TEST_F(TextValuesTest, ArraysOfCodesMayBringTheirTexts) {
     file.open = [codes](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
       return std::make_unique<Rows>(codes);
     };
-    file.texts = std::make_shared<const std::vector<std::string>>(
-        std::vector<std::string>{"cat", "dog"});
+    file.texts =
+        std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"cat", "dog"});
     made.arrays = {file};
     return made;
   };
@@ -350,7 +352,7 @@ TEST_F(TextValuesTest, ArraysOfCodesMayBringTheirTexts) {
     bad.spill = spill;
     const auto refused = Ingest(fs, dir_ / "bad", bad, JobControl());
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message(), HasSubstr("code 2 stands for no text"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("code 2 has no text"));
   }
 }
 
