@@ -125,6 +125,7 @@ std::optional<std::string> NodeColumn::Stage(std::string_view field) {
 // A null word or -1 is no class, also in a column of names.
 std::optional<std::string> NodeColumn::StageLabel(std::string_view field) {
   const auto label = IsNullWord(field) ? kNoLabel : ParseCanonicalInteger(field);
+  if (typed_ && !texts_ && !label) return fmt::format("the label '{}' is not an integer", field);
   if (texts_ || !label) return StageText(label == kNoLabel ? std::string_view() : field);
   staged_label_ = *label;
   return std::nullopt;

@@ -34,7 +34,7 @@ std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text
 class NodeColumn {
  public:
   enum class Kind : std::uint8_t { kLabel, kSplit, kText, kOther };
-  /// `type` is the type that the user gives a kOther column.
+  /// `type` is the type that the user gives the column; int64 or text for labels.
   NodeColumn(std::string name, Kind kind, std::optional<GivenType> type = {});
 
   /// Returns the reason why `field` does not fit, or nullopt if it does.

@@ -132,6 +132,30 @@ TEST_F(TextValuesTest, IntegersAndTextsInOneColumnAreTexts) {
   EXPECT_THAT(TextsOf(*graph, "title", 4), ElementsAre("10", "9", "ten", "10"));
 }
 
+TEST_F(TextValuesTest, TypesDecideBetweenNumbersAndTexts) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,3,10\n1,-1,9\n2,20,10\n");
+  IngestOptions options = Options();
+  options.node_columns = {"id", "label", "name"};
+  options.types = {{"label", "text"}, {"name", "int64"}};
+  IngestInto("store", options);
+  EXPECT_THAT(notes_, ElementsAre());
+  const auto graph = Open("store");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("20", "3"));
+  EXPECT_THAT(TextsOf(*graph, "label", 3), ElementsAre("3", "", "20"));
+  EXPECT_FALSE(TextValues::Open(*graph, "name"));
+
+  const auto refusal = [&](const std::string& type) {
+    options.types = {{"label", type}};
+    const auto refused = Ingest(fs, dir_ / "bad", options, JobControl());
+    return refused ? "accepted" : refused.error().message();
+  };
+  EXPECT_THAT(refusal("float32"), HasSubstr("its type is int64 or text, not float32"));
+  WriteInput(dir_ / "nodes.csv", "0,3,10\n1,drama,9\n");
+  EXPECT_THAT(refusal("int64"), HasSubstr("nodes.csv:2: the label 'drama' is not an integer"));
+}
+
 TEST_F(TextValuesTest, IntegerLabelsStayNumbers) {
   WriteInput(dir_ / "edges.csv", "0,1\n");
   WriteInput(dir_ / "nodes.csv", "0,3,a\n1,-1,b\n");
