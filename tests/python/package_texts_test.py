@@ -17,8 +17,8 @@ def table(path, rng, count):
         out.writerows([f"v{i}", label or "", title or ""] for i, (label, title) in enumerate(zip(labels, titles)))
     with open(path / "edges.csv", "w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["src", "dst", "memo"])
-        out.writerows([f"v{i}", f"v{(i * 7 + 1) % count}", ("", "zitiert", "see, also")[i % 3]] for i in range(count))
+        out.writerow(["src", "dst", "memo", "year"])
+        out.writerows([f"v{i}", f"v{(i * 7 + 1) % count}", ("", "zitiert", "see, also")[i % 3], 2000] for i in range(count))
     return labels, titles
 
 
@@ -38,7 +38,7 @@ def main():
     rng = np.random.default_rng(SEED)
     with folder() as path:
         labels, titles = table(path, rng, 500)
-        rz.ingest(path / "s.rz", path / "edges.csv", nodes=path / "nodes.csv", columns=["src", "dst", "memo"],
+        rz.ingest(path / "s.rz", path / "edges.csv", nodes=path / "nodes.csv", columns=["src", "dst", "memo", "year"],
                   node_columns=["id", "label", "title"], header=True)
         with rz.open(path / "s.rz", mode="w") as g:
             assert g.class_names == sorted(set(labels) - {None}, key=lambda text: text.encode())
@@ -47,11 +47,14 @@ def main():
             code = g["title"].code_of(next(title for title in titles if title))
             with g.batch() as b:
                 b.put_rows("title", ["v1"], np.array([[code]]))
-                b.put_edge("v5", "v6")
+                b.put_edge("v5", "v6", attributes={"year": 1999})
+                b.put_edges(["v8", "v9"], ["v6", "v6"], attributes={"year": [2001, 2002]})
             titles[1] = g["title"].text_of([code])[0]
             for _ in range(2):
                 check(g, labels, titles)
                 g.compact()
+            memos = g.edge_rows("memo", np.arange(503))[:, 0]
+            assert (memos == -1).sum() == 167 + 3, "edges that were put without a memo have none"
         assert rz.verify(path / "s.rz").ok
         rz.ingest(path / "n.rz", np.array([[0, 1], [1, 2]]), arrays={"feat": np.eye(3, dtype=np.float32)})
         with rz.open(path / "n.rz") as g:
