@@ -62,6 +62,10 @@ class IngestContext {
   /// `a` and `b`. Only the first call counts, and none if the plan says it.
   void NoteTexts(std::string_view a, std::string_view b);
 
+  /// Notes that a column, which had integers or splits, has become texts because of `text` in the
+  /// line that is being read.
+  void NoteTextColumn(std::string_view column, std::string_view text);
+
   /// Returns the notes of the plan and of the readers, for IngestReport::notes.
   std::vector<std::string> Notes() const;
 
@@ -74,7 +78,7 @@ class IngestContext {
   /// Errors: kInterrupted; kOutOfMemory, with an estimate for the whole file.
   Status Progress(std::string_view phase, const InputProgress& file, std::uint64_t own_bytes);
 
-  /// Opens a text file, which then is the one that NoteTexts refers to.
+  /// Opens a text file, which then is the one that NoteTexts and NoteTextColumn refer to.
   /// Errors: as TableReader::Open.
   Result<std::unique_ptr<TableReader>> OpenTable(const Path& path, const TextDialect& dialect,
                                                  bool header);
@@ -102,6 +106,7 @@ class IngestContext {
   const TableReader* table_ = nullptr;  // the file that is being read
   bool texts_noted_ = false;
   std::string texts_note_;
+  std::vector<std::string> text_columns_;  // notes
 };
 
 /// Number of lines between two progress reports and memory checks.
