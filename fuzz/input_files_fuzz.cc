@@ -25,9 +25,10 @@ const Columns kEdgeColumns[] = {{"src", "dst"},
                                 {"src", "-", "dst", "type", "weight", "time", "x"}};
 const Columns kNodeColumns[] = {
     {"id"}, {"id", "type"}, {"id", "label", "split"}, {"name", "id", "x", "ntype", "split2"}};
-constexpr DataType kTypes[] = {DataType::kInvalid, DataType::kFloat32, DataType::kFloat16,
-                               DataType::kInt64,   DataType::kInt32,   DataType::kUint32,
-                               DataType::kUint8};
+constexpr DataType kTypes[] = {DataType::kInvalid, DataType::kFloat32,  DataType::kFloat16,
+                               DataType::kInt64,   DataType::kInt32,    DataType::kUint32,
+                               DataType::kUint8,   DataType::kBool,     DataType::kInt16,
+                               DataType::kInt8,    DataType::kBfloat16, DataType::kFloat64};
 
 // The memory limit for rows. A text or a header can ask for more rows than its bytes hold.
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{8} << 20;
@@ -131,7 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   files.files["two.tsv"] = {text.begin(), text.end()};
   IngestOptions options = OptionsOf(choices);
   ArrayFile array{.name = "x", .path = path, .dim = data[2] / 3 % 8u};
-  if (const DataType dtype = kTypes[data[2] / 24 % 7]; dtype != DataType::kInvalid)
+  if (const DataType dtype = kTypes[data[2] / 21 % std::size(kTypes)]; dtype != DataType::kInvalid)
     array.dtype = dtype;
   EdgeFile edges(path);
   if ((choices & 128) != 0) {
@@ -154,10 +155,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!CheckEdgeArrays(options).ok()) return 0;
   }
   const JobControl control;
-  IngestContext context(files, options, control, /*spills=*/false);
+  if (data[0] % 5 == 2) {
+    IngestContext context(files, options, control, /*spills=*/false);
+    ReadTheArray(context, array);
+    return 0;
+  }
+  const auto plan = Sniff(files, options);
+  if (!plan) {
+    CheckRefused(plan.error());
+    return 0;
+  }
+  IngestContext context(files, *plan, control, /*spills=*/false);
   if (data[0] % 5 == 0 || data[0] % 5 == 4) ReadTheEdges(context);
   if (data[0] % 5 == 1) ReadTheNodes(context);
-  if (data[0] % 5 == 2) ReadTheArray(context, array);
   if (data[0] % 5 == 3) ReadTheRows(files, path, choices);
   return 0;
 }
@@ -179,8 +189,8 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   }
   for (const char* const triplets :
        {"0\t1\t2.5\n3\t0\t-1\n", "0\t0\t1\n0\t0\t1\n", "2\t1\t300\n1\t2\t9\n"})
-    for (std::uint8_t dtype = 0; dtype < 7; ++dtype)
-      AddChanged(seeds, Joined({2, 0, static_cast<std::uint8_t>(dtype * 24 + 3 * 3)}, triplets), 3,
+    for (std::uint8_t dtype = 0; dtype < std::size(kTypes); ++dtype)
+      AddChanged(seeds, Joined({2, 0, static_cast<std::uint8_t>(dtype * 21 + 3 * 3)}, triplets), 3,
                  60);
   for (const char* const rows : {"1\t2\n3\t4\n", "1\tnan\n\t4.5\n", "3.0\t4\n5\n", "1e39\t1\n", ""})
     for (std::uint8_t choices = 0; choices < 16; ++choices)

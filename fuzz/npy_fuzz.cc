@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
   fuzzing::MemoryFiles files;
   files.files["a.npy"] = {bytes.begin(), bytes.end()};
-  const NpyAccept accept{.float64 = (data[0] & 1) != 0, .fortran_order = (data[0] & 2) != 0};
+  const NpyAccept accept{.fortran_order = (data[0] & 2) != 0};
   const auto reader = NpyReader::Open(files, "a.npy", accept);
   if (!reader) {
     RHIZOME_CHECK(reader.error().code() == StatusCode::kInvalidArgument);

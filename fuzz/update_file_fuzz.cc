@@ -17,9 +17,11 @@ struct Array {
   const char* name;
   DataType dtype;
 };
-constexpr Array kArrays[] = {{"feat", DataType::kFloat32}, {"half", DataType::kFloat16},
-                             {"long", DataType::kInt64},   {"int", DataType::kInt32},
-                             {"uint", DataType::kUint32},  {"byte", DataType::kUint8}};
+constexpr Array kArrays[] = {
+    {"feat", DataType::kFloat32},   {"half", DataType::kFloat16}, {"long", DataType::kInt64},
+    {"int", DataType::kInt32},      {"uint", DataType::kUint32},  {"byte", DataType::kUint8},
+    {"flag", DataType::kBool},      {"short", DataType::kInt16},  {"tiny", DataType::kInt8},
+    {"brain", DataType::kBfloat16}, {"wide", DataType::kFloat64}};
 
 /// Builds a store with types, weights, edge attributes of one and of two values, and arrays of
 /// every kind.

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "cache/feed/feature_decoder.h"
+#include "index/input/convert.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -50,7 +52,7 @@ Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray
                                     const DeltaRows* delta, const JobControl& control) {
   const ArrayEntry& entry = array.entry();
   NonFiniteRows found;
-  if (entry.dtype != DataType::kFloat32 && entry.dtype != DataType::kFloat16) return found;
+  if (!IsFloat(entry.dtype) && !NullOf(entry.attributes)) return found;
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(entry, /*normalize=*/false));
   const std::uint64_t all = std::max(entry.rows, delta == nullptr ? 0 : delta->rows());

@@ -8,6 +8,7 @@
 
 #include "cache/feed/label_arrays.h"
 #include "index/delta/graph_parts.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/check.h"
 
 namespace rhizome {
@@ -19,10 +20,12 @@ constexpr std::int64_t kMaxClasses = 1 << 16;
 
 template <typename T>
 Status TakeLabels(const GraphSnapshot& graph, std::string_view name, std::uint64_t first,
-                  std::span<const std::byte> bytes, ClassLabels& labels) {
+                  std::span<const std::byte> bytes, std::optional<std::int64_t> null,
+                  ClassLabels& labels) {
   for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    if (value == null) value = -1;
     if (value < -1 || value >= kMaxClasses) {
       return Status::InvalidArgument(fmt::format(
           "array {}, vertex {}: label {}; classes must be numbers from 0 to {}, and -1 means none",
@@ -35,15 +38,23 @@ Status TakeLabels(const GraphSnapshot& graph, std::string_view name, std::uint64
 }
 
 Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
-                           OpenLabelArray(graph, name, {DataType::kInt64, DataType::kInt32}, 1));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ChunkArray> array,
+      OpenLabelArray(graph, name,
+                     {DataType::kInt64, DataType::kInt32, DataType::kInt16, DataType::kInt8}, 1));
   labels.label.resize(graph.vertex_count(), -1);
-  const bool wide = array->entry().dtype == DataType::kInt64;
+  const DataType dtype = array->entry().dtype;
+  const auto null = NullOf(array->entry().attributes);
   return ForEachLabelChunk(
       *array, graph,
       [&](std::uint64_t first, std::span<const std::byte> bytes) {
-        return wide ? TakeLabels<std::int64_t>(graph, name, first, bytes, labels)
-                    : TakeLabels<std::int32_t>(graph, name, first, bytes, labels);
+        if (dtype == DataType::kInt64)
+          return TakeLabels<std::int64_t>(graph, name, first, bytes, null, labels);
+        if (dtype == DataType::kInt32)
+          return TakeLabels<std::int32_t>(graph, name, first, bytes, null, labels);
+        if (dtype == DataType::kInt16)
+          return TakeLabels<std::int16_t>(graph, name, first, bytes, null, labels);
+        return TakeLabels<std::int8_t>(graph, name, first, bytes, null, labels);
       },
       [&](std::uint64_t row) { labels.label[row] = -1; });
 }

@@ -9,6 +9,13 @@
 
 namespace rhizome {
 
+FeatureRows::FeatureRows(HeldRows held, DataType type, std::size_t dim)
+    : type_(type), dim_(dim), rows_(held.slots().size()), held_(std::move(held)) {
+  if (held_.row_bytes() <= row_bytes()) return;
+  place_.assign(held_.slots().begin(), held_.slots().end());
+  PlaceInWiderRows();
+}
+
 FeatureRows::FeatureRows(HeldRows held, DataType type, std::size_t dim,
                          std::vector<std::uint32_t> row_of)
     : type_(type),
@@ -17,6 +24,15 @@ FeatureRows::FeatureRows(HeldRows held, DataType type, std::size_t dim,
       held_(std::move(held)),
       place_(std::move(row_of)) {
   for (std::uint32_t& place : place_) place = held_.slots()[place];
+  if (held_.row_bytes() > row_bytes()) PlaceInWiderRows();
+}
+
+// A stored row of 8 bytes a value is decoded at the front of its place in the cache, which has the
+// bytes of two decoded rows.
+void FeatureRows::PlaceInWiderRows() {
+  RHIZOME_CHECK(held_.row_bytes() % row_bytes() == 0);
+  const auto factor = static_cast<std::uint32_t>(held_.row_bytes() / row_bytes());
+  for (std::uint32_t& place : place_) place *= factor;
 }
 
 Result<FeatureRows> FeatureRows::Own(DataType type, std::size_t rows, std::size_t dim) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "cache/feed/compute_metrics.h"
+#include "cache/feed/feature_decoder.h"
 #include "cache/feed/label_arrays.h"
 
 namespace rhizome {
@@ -35,7 +36,8 @@ Status CheckClasses(const GraphSnapshot& graph, const std::string& array, const 
 }
 
 Status ReadFlags(const GraphSnapshot& graph, const std::string& name, Labels& labels) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, OpenLabelArray(graph, name, {DataType::kUint8}, 0));
+  RHIZOME_ASSIGN_OR_RETURN(const auto array,
+                           OpenLabelArray(graph, name, {DataType::kUint8, DataType::kBool}, 0));
   labels.columns = array->entry().dim;
   const std::size_t columns = labels.columns;
   labels.flags.resize(graph.vertex_count() * columns, kMissingFlag);
@@ -69,14 +71,18 @@ void MakeClasses(Labels& labels) {
 
 Status ReadNumbers(const GraphSnapshot& graph, const std::string& name, Labels& labels) {
   constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, OpenLabelArray(graph, name, {DataType::kFloat32}, 0));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto array, OpenLabelArray(graph, name, {DataType::kFloat32, DataType::kFloat64}, 0));
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(array->entry(), /*normalize=*/false));
   labels.columns = array->entry().dim;
   const std::size_t columns = labels.columns;
   labels.values.resize(graph.vertex_count() * columns, kMissing);
   RHIZOME_RETURN_IF_ERROR(ForEachLabelChunk(
       *array, graph,
       [&](std::uint64_t first, std::span<const std::byte> bytes) {
-        std::memcpy(labels.values.data() + first * columns, bytes.data(), bytes.size());
+        const std::size_t count = bytes.size() / DataTypeBytes(array->entry().dtype);
+        decoder.Decode(bytes, std::span(labels.values).subspan(first * columns, count));
         return Status::Ok();
       },
       [&](std::uint64_t row) {
@@ -149,23 +155,34 @@ std::vector<std::uint64_t> Labels::CountClasses(Split set) const {
 }
 
 bool HoldsClasses(const ArrayEntry& labels) {
-  return labels.dim == 1 && (labels.dtype == DataType::kInt64 || labels.dtype == DataType::kInt32);
+  return labels.dim == 1 && (labels.dtype == DataType::kInt64 || labels.dtype == DataType::kInt32 ||
+                             labels.dtype == DataType::kInt16 || labels.dtype == DataType::kInt8);
 }
 
+namespace {
+
+bool HoldsFlags(const ArrayEntry& labels) {
+  return labels.dtype == DataType::kUint8 || labels.dtype == DataType::kBool;
+}
+
+}  // namespace
+
 Result<Task> TaskOf(const ArrayEntry& labels, std::optional<Task> asked) {
-  const bool flags = labels.dtype == DataType::kUint8;
+  const bool flags = HoldsFlags(labels);
   std::vector<Task> possible;
   if (HoldsClasses(labels)) possible = {Task::kMulticlass, Task::kBinary};
   if (flags && labels.dim > 1) possible = {Task::kMultilabel};
   if (flags && labels.dim == 1) possible = {Task::kBinary, Task::kMultilabel};
-  if (labels.dtype == DataType::kFloat32) possible = {Task::kRegression};
+  const bool numbers = labels.dtype == DataType::kFloat32 || labels.dtype == DataType::kFloat64;
+  if (numbers) possible = {Task::kRegression};
   const bool unclear = flags && labels.dim == 1 && !asked;
   const Task task = asked.value_or(possible.empty() ? Task::kMulticlass : possible.front());
   if (!unclear && std::find(possible.begin(), possible.end(), task) != possible.end()) return task;
   return Fail(Status::InvalidArgument(fmt::format(
-      "array {} is {} of shape [{}, {}]{}: multiclass needs int64 or int32 with one column, binary "
-      "needs these (0, 1, -1 for missing) or uint8 with one column, multilabel needs uint8 (0, 1, "
-      "255 for missing), regression needs float32; change `labels` or `task`",
+      "array {} is {} of shape [{}, {}]{}: multiclass needs signed integers with one column, "
+      "binary needs these (0, 1, -1 for missing), uint8 or bool with one column, multilabel needs "
+      "uint8 (0, 1, 255 for missing) or bool, regression needs float32 or float64; change "
+      "`labels` or `task`",
       labels.name, DataTypeName(labels.dtype), labels.rows, labels.dim,
       asked ? fmt::format(", which is not for the task {}", TaskName(task)) : "")));
 }
@@ -185,7 +202,7 @@ Result<Labels> ReadTaskLabels(const GraphSnapshot& graph, const std::string& lab
                              ReadLabels(graph, label_array, split_array));
     return labels;
   }
-  const bool flags = array->entry().dtype == DataType::kUint8;
+  const bool flags = HoldsFlags(array->entry());
   RHIZOME_RETURN_IF_ERROR(ReadTargets(graph, label_array, flags, labels));
   RHIZOME_ASSIGN_OR_RETURN(ClassLabels sets, ReadLabels(graph, "", split_array));
   labels.split = std::move(sets.split);

@@ -354,6 +354,8 @@ HeldRows& HeldRows::operator=(HeldRows&& other) noexcept {
   return *this;
 }
 
+std::size_t HeldRows::row_bytes() const { return pool_ == nullptr ? 0 : pool_->frame_bytes(); }
+
 HeldRows::~HeldRows() {
   if (pool_ != nullptr) pool_->Release(slots_);
 }

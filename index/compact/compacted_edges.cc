@@ -18,6 +18,7 @@
 #include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/streaming_partitioner.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/chunk_lengths.h"
 #include "storage/base/check.h"
 
@@ -52,11 +53,10 @@ void AddShared(std::uint64_t& counter, std::uint64_t count) {
 }
 
 void AddValue(EdgeAttribute& column, std::int64_t value) {
-  if (column.dtype() == DataType::kInt64) {
-    column.Add(value);
-  } else {
-    column.Add(static_cast<float>(std::bit_cast<double>(value)));
-  }
+  if (column.dtype() == DataType::kInt64)
+    column.values().Add(value);
+  else
+    column.values().Add(std::bit_cast<double>(value));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ class CompactedEdges::Attributes {
   }
 
   void Append(LocalEdge edge, std::vector<EdgeAttribute>& columns) const {
-    for (std::size_t a = 0; a < columns.size(); ++a) {
+    for (std::size_t a = 0; a < about_.size(); ++a) {
       const std::size_t bytes = about_[a].dim * DataTypeBytes(about_[a].dtype);
       const auto values = std::span(bytes_[a]).subspan(edge * bytes, bytes);
       RHIZOME_CHECK(columns[a].AddBytes(about_[a].dtype, values).ok());
@@ -106,10 +106,12 @@ class CompactedEdges::Attributes {
 CompactedEdges::CompactedEdges(std::shared_ptr<const GraphParts> parts,
                                std::shared_ptr<const Delta> delta,
                                std::shared_ptr<const DeltaView> view,
-                               std::optional<ExpiredEdges> expired, const JobControl& control)
+                               std::optional<ExpiredEdges> expired, const SchemaChange& change,
+                               const JobControl& control)
     : parts_(std::move(parts)),
       delta_(std::move(delta)),
       view_(std::move(view)),
+      change_(change),
       control_(control),
       partitions_(static_cast<std::uint32_t>(parts_->partitions.size())),
       replicas_(delta_->vertices(), partitions_),
@@ -122,11 +124,12 @@ CompactedEdges::CompactedEdges(std::shared_ptr<const GraphParts> parts,
       [&](const EdgeAttributeInfo& about) { return about.name == expired->attribute; });
   expired_attribute_ = static_cast<std::size_t>(at - parts_->edge_attributes.begin());
   expired_before_ = expired->before;
+  if (at != parts_->edge_attributes.end()) expired_null_ = NullOf(at->attributes);
 }
 
 PartitionedEdges::Columns CompactedEdges::columns() const {
-  return {.weighted = parts_->info().weighted,
-          .attributes = parts_->edge_attributes.size(),
+  return {.weighted = weighted(),
+          .attributes = parts_->edge_attributes.size() + change_.edge_attributes.size(),
           .in_memory = false};
 }
 
@@ -205,7 +208,16 @@ void CompactedEdges::ForEachNewEdge(Visit&& visit) const {
 bool CompactedEdges::NewExpired(std::uint64_t position) const {
   if (!expired_attribute_) return false;
   const std::uint64_t value = parts_->edge_attributes[*expired_attribute_].first_value;
-  return view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)) < expired_before_;
+  return IsExpired(view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)));
+}
+
+bool CompactedEdges::BaseExpired(const Attributes& attributes, std::uint64_t position) const {
+  return expired_attribute_ && IsExpired(attributes.Integer(*expired_attribute_, position));
+}
+
+// An edge without a time does not expire.
+bool CompactedEdges::IsExpired(std::int64_t value) const {
+  return value < expired_before_ && value != expired_null_;
 }
 
 // Returns the number of remaining edges of a vertex's list in partition p. It needs only the
@@ -244,9 +256,7 @@ Status CompactedEdges::CountLeft(std::uint32_t p, const Adjacency& partition,
   }
   return ForEachBaseEdge(p, partition,
                          [&](LocalId src, LocalId dst, TypeId, std::uint64_t position) {
-                           if (expired_attribute_ &&
-                               attributes.Integer(*expired_attribute_, position) < expired_before_)
-                             return;
+                           if (BaseExpired(attributes, position)) return;
                            ++degrees.out[src];
                            ++degrees.in[dst];
                          });
@@ -370,12 +380,24 @@ std::vector<std::uint64_t> CompactedEdges::PartitionSets() {
 
 void CompactedEdges::AppendNew(Direction direction, std::uint64_t position,
                                std::vector<EdgeAttribute>& columns) const {
-  for (std::size_t a = 0; a < columns.size(); ++a) {
+  for (std::size_t a = 0; a < parts_->edge_attributes.size(); ++a) {
     const EdgeAttributeInfo& about = parts_->edge_attributes[a];
     for (std::uint64_t i = 0; i < about.dim; ++i)
       AddValue(columns[a], view_->Attribute(direction, position,
                                             static_cast<std::uint32_t>(about.first_value + i)));
   }
+  AppendAdded(columns);
+}
+
+// Appends the values of one edge to the columns that the change of the schema adds, which are the
+// last ones.
+void CompactedEdges::AppendAdded(std::vector<EdgeAttribute>& columns) const {
+  for (std::size_t a = parts_->edge_attributes.size(); a < columns.size(); ++a)
+    for (std::uint64_t i = 0; i < columns[a].dim(); ++i) columns[a].Add(std::int64_t{0});
+}
+
+float CompactedEdges::NewWeight(Direction direction, std::uint64_t position) const {
+  return parts_->info().weighted ? view_->weights(direction)[position] : 1;
 }
 
 Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
@@ -383,7 +405,8 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
   RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
   RHIZOME_ASSIGN_OR_RETURN(const Attributes attributes, Attributes::Load(*parts_, p));
   const bool typed = delta_->edge_types().size() > 1;
-  const bool weighted = parts_->info().weighted;
+  const bool weighted = this->weighted();
+  const bool has_weights = parts_->info().weighted;
   const Direction direction = walked();
 
   PartitionEdgeList part;
@@ -398,20 +421,20 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
     row_of[v] = order_->RowOf(parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
   RHIZOME_RETURN_IF_ERROR(ForEachBaseEdge(
       p, *partition, [&](LocalId src, LocalId dst, TypeId type, std::uint64_t position) {
-        if (expired_attribute_ &&
-            attributes.Integer(*expired_attribute_, position) < expired_before_)
-          return;
+        if (BaseExpired(attributes, position)) return;
         edges.src.push_back(row_of[src]);
         edges.dst.push_back(row_of[dst]);
         if (typed) edges.type.push_back(type);
-        if (weighted) edges.weight.push_back(partition->Weight(direction, position));
+        if (weighted)
+          edges.weight.push_back(has_weights ? partition->Weight(direction, position) : 1);
         attributes.Append(position, part.attributes);
+        AppendAdded(part.attributes);
       }));
   for (const Edge& edge : new_edges_[p]) {
     edges.src.push_back(order_->RowOf(edge.src));
     edges.dst.push_back(order_->RowOf(edge.dst));
     if (typed) edges.type.push_back(view_->types(direction)[edge.position]);
-    if (weighted) edges.weight.push_back(view_->weights(direction)[edge.position]);
+    if (weighted) edges.weight.push_back(NewWeight(direction, edge.position));
     AppendNew(direction, edge.position, part.attributes);
   }
   new_edges_[p] = {};
@@ -420,8 +443,13 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
 
 std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
   std::vector<EdgeAttribute> columns;
-  for (const EdgeAttributeInfo& about : parts_->edge_attributes)
+  for (const EdgeAttributeInfo& about : parts_->edge_attributes) {
     columns.emplace_back(about.name, about.dtype, about.dim);
+    columns.back().attributes = about.attributes;
+    if (const auto null = NullOf(about.attributes)) columns.back().values().SetNull(*null);
+  }
+  for (const EdgeAttributeSchema& added : change_.edge_attributes)
+    columns.emplace_back(added.name, added.dtype, added.dim).attributes = added.attributes;
   return columns;
 }
 
@@ -429,7 +457,8 @@ std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
 template <typename Added>
 Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
   const bool typed = delta_->edge_types().size() > 1;
-  const bool weighted = parts_->info().weighted;
+  const bool weighted = this->weighted();
+  const bool has_weights = parts_->info().weighted;
   const bool symmetric = delta_->symmetric();
   const Direction direction = walked();
   all.attributes = EmptyAttributes();
@@ -443,14 +472,14 @@ Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
           const VertexId src = parts_->order.VertexAt(partition->RowOf(from));
           const VertexId dst = parts_->order.VertexAt(partition->RowOf(to));
           if ((symmetric && src > dst) || !failed.ok()) return;
-          if (expired_attribute_ &&
-              attributes.Integer(*expired_attribute_, position) < expired_before_)
-            return;
+          if (BaseExpired(attributes, position)) return;
           all.src.push_back(src);
           all.dst.push_back(dst);
           if (typed) all.type.push_back(type);
-          if (weighted) all.weight.push_back(partition->Weight(direction, position));
+          if (weighted)
+            all.weight.push_back(has_weights ? partition->Weight(direction, position) : 1);
           attributes.Append(position, all.attributes);
+          AppendAdded(all.attributes);
           failed = added();
         }));
     RHIZOME_RETURN_IF_ERROR(failed);
@@ -460,7 +489,7 @@ Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
     all.src.push_back(src);
     all.dst.push_back(dst);
     if (typed) all.type.push_back(view_->types(direction)[position]);
-    if (weighted) all.weight.push_back(view_->weights(direction)[position]);
+    if (weighted) all.weight.push_back(NewWeight(direction, position));
     AppendNew(direction, position, all.attributes);
     failed = added();
   });
@@ -475,7 +504,7 @@ Result<EdgeList> CompactedEdges::TakeAll() const {
 
 Status CompactedEdges::Spill(SpilledGraph& spilled) const {
   spilled.typed = delta_->edge_types().size() > 1;
-  spilled.weighted = parts_->info().weighted;
+  spilled.weighted = weighted();
   spilled.attributes = EmptyAttributes();
   std::size_t edge_bytes = 18 + (spilled.typed ? 2 : 0) + (spilled.weighted ? 4 : 0);
   for (const EdgeAttribute& attribute : spilled.attributes) edge_bytes += attribute.row_bytes();

@@ -118,11 +118,14 @@ std::vector<EdgeAttributeInfo> internal::EdgeAttributesOf(const Manifest& manife
   const std::string suffix = EdgeArrayName("", 0);
   std::vector<EdgeAttributeInfo> attributes;
   for (const ArrayEntry& array : manifest.arrays) {
-    if (FirstDimension(array) == EdgeDimension(0) && array.name.ends_with(suffix))
-      attributes.push_back({.name = array.name.substr(0, array.name.size() - suffix.size()),
-                            .dtype = array.dtype,
-                            .dim = array.dim,
-                            .first_value = EdgeValueCount(attributes)});
+    if (FirstDimension(array) != EdgeDimension(0) || !array.name.ends_with(suffix)) continue;
+    attributes.push_back({.name = array.name.substr(0, array.name.size() - suffix.size()),
+                          .dtype = array.dtype,
+                          .dim = array.dim,
+                          .first_value = EdgeValueCount(attributes),
+                          .attributes = array.attributes});
+    std::erase_if(attributes.back().attributes,
+                  [](const auto& fact) { return fact.first == kDimensionAttribute; });
   }
   return attributes;
 }

@@ -2,13 +2,15 @@
 
 #include <utility>
 
+#include "index/input/convert.h"
+
 namespace rhizome {
 
 std::optional<std::int64_t> EdgeValue::BitsAs(DataType dtype) const {
   if (kind_ == Kind::kTooLarge) return std::nullopt;
   const bool floats = dtype != DataType::kInt64;
   if (floats == (kind_ == Kind::kFloat)) return bits_;
-  if (!floats) return std::nullopt;
+  if (!floats || !IsExact(bits_, dtype)) return std::nullopt;
   return std::bit_cast<std::int64_t>(static_cast<double>(bits_));
 }
 

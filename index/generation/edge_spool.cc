@@ -11,41 +11,6 @@
 
 namespace rhizome {
 
-Status EdgeAttribute::HasNot(const EdgeAttribute& other, std::size_t i) {
-  return Status::InvalidArgument(fmt::format(
-      "the column '{}' of {} values an edge has no values of edge {} for this one: it has "
-      "{} edges",
-      other.name(), other.dim(), i, other.size()));
-}
-
-Status EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes) {
-  if (dtype != DataType::kInt64 && dtype != DataType::kFloat32)
-    return Status::InvalidArgument("the values of an edge are int64 or float32");
-  const std::size_t count = bytes.size() / DataTypeBytes(dtype);
-  if (count * DataTypeBytes(dtype) != bytes.size())
-    return Status::InvalidArgument(fmt::format("{} bytes are not a whole number of values of {}",
-                                               bytes.size(), DataTypeName(dtype)));
-  if (dtype == DataType::kFloat32) BecomeFloat();
-  if (dtype == DataType::kInt64 && dtype_ == DataType::kFloat32) {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::int64_t value = 0;
-      std::memcpy(&value, bytes.data() + i * sizeof(value), sizeof(value));
-      floats_.push_back(static_cast<float>(value));
-    }
-    return Status::Ok();
-  }
-  const auto append = [&](auto& values) {
-    const std::size_t before = values.size();
-    values.resize(before + count);
-    std::memcpy(values.data() + before, bytes.data(), bytes.size());
-  };
-  if (dtype_ == DataType::kInt64)
-    append(integers_);
-  else
-    append(floats_);
-  return Status::Ok();
-}
-
 namespace {
 
 struct BlockHead {
@@ -57,8 +22,10 @@ struct BlockHead {
 };
 struct AttributeHead {
   std::uint64_t values;
+  std::int64_t null;  // if has_null
   std::uint32_t dim;
-  std::uint32_t dtype;
+  std::uint16_t dtype;
+  std::uint16_t has_null;
 };
 
 void Put(std::vector<std::byte>& out, std::span<const std::byte> bytes) {
@@ -146,8 +113,11 @@ std::vector<std::byte> internal::EncodeEdges(const EdgeList& edges) {
   Put(out, std::as_bytes(std::span(edges.type)));
   Put(out, std::as_bytes(std::span(edges.weight)));
   for (const EdgeAttribute& attribute : edges.attributes) {
-    const AttributeHead about{attribute.value_count(), static_cast<std::uint32_t>(attribute.dim()),
-                              static_cast<std::uint32_t>(attribute.dtype())};
+    const auto null = attribute.values().null();
+    const AttributeHead about{attribute.value_count(), null.value_or(0),
+                              static_cast<std::uint32_t>(attribute.dim()),
+                              static_cast<std::uint16_t>(attribute.dtype()),
+                              static_cast<std::uint16_t>(null.has_value())};
     Put(out, std::as_bytes(std::span(&about, 1)));
     Put(out, attribute.bytes());
   }
@@ -175,8 +145,10 @@ Status internal::DecodeEdges(std::span<const std::byte> block, EdgeList& edges) 
         cursor.TakeBytes(about.values * DataTypeBytes(static_cast<DataType>(about.dtype)), bytes);
     if (!whole) break;
     const auto dtype = static_cast<DataType>(about.dtype);
-    edges.attributes[i] = EdgeAttribute(edges.attributes[i].name(), dtype, about.dim);
-    RHIZOME_RETURN_IF_ERROR(edges.attributes[i].AddBytes(dtype, bytes));
+    EdgeAttribute column(edges.attributes[i].name(), dtype, about.dim);
+    if (about.has_null != 0) column.values().SetNull(about.null);
+    RHIZOME_RETURN_IF_ERROR(column.AddBytes(dtype, bytes));
+    edges.attributes[i] = std::move(column);
   }
   if (whole && cursor.empty()) return Status::Ok();
   return Status::Corruption("a block of spilled edges has another length than its header says");

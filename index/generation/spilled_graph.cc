@@ -53,9 +53,9 @@ Result<bool> SpilledEdgeReader::TakeColumns(EdgeList& edges) {
   for (std::size_t i = 0; i < edges.attributes.size(); ++i) {
     const EdgeAttribute& column = beside_.attributes[i];
     edges.attributes[i] = graph_->attributes[i].Empty();
-    RHIZOME_RETURN_IF_ERROR(edges.attributes[i].AddBytes(column.dtype(), column.bytes()));
     if (column.dim() != graph_->attributes[i].dim() || column.size() != edges.size())
       return Fail(apart);
+    RHIZOME_RETURN_IF_ERROR(edges.attributes[i].AddAll(column));
   }
   if ((graph_->typed && edges.type.size() != edges.size()) ||
       (graph_->weighted && edges.weight.size() != edges.size()))

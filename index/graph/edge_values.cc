@@ -98,6 +98,8 @@ class EdgeColumnReader {
       std::byte* const to = out + a * DataTypeBytes(column_.dtype);
       if (column_.dtype == DataType::kInt64)
         StoreValue(value, to);
+      else if (column_.dtype == DataType::kFloat64)
+        StoreValue(std::bit_cast<double>(value), to);
       else
         StoreValue(static_cast<float>(std::bit_cast<double>(value)), to);
     }

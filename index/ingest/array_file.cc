@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "index/ingest/array_triplets.h"
+#include "index/ingest/file_plan.h"
 #include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
 #include "index/input/number.h"
@@ -131,8 +132,8 @@ std::optional<std::string> ParseTriplet(std::span<const std::string_view> fields
   if (!column || *column < 0) return fmt::format("'{}' is not a column number", fields[1]);
   if (static_cast<std::uint64_t>(*column) >= dim)
     return fmt::format("column {} is beyond the {} columns of the array", *column, dim);
-  const auto value = ParseFiniteFloat(fields[2]);
-  if (!value) return fmt::format("the value '{}' is not a finite number", fields[2]);
+  const auto value = ParseDouble(fields[2]);
+  if (!value) return fmt::format("the value '{}' is not a number of float64", fields[2]);
   triplet = {static_cast<std::uint64_t>(*row), static_cast<std::uint64_t>(*column), *value};
   return std::nullopt;
 }
@@ -150,8 +151,7 @@ Status FillSparse(const ArrayFile& file, std::span<const Triplet> triplets, Spar
     if (i > 0 && !Before(triplets[i - 1], triplet))
       return DuplicateTriplet(file, triplet.row, triplet.column);
     const auto out = std::span(array.values).subspan(i * element, element);
-    if (ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&triplet.value, 1)),
-                        array.dtype, out))
+    if (!ConvertTriplet(triplet, array.dtype, out))
       return ValueDoesNotFit(file, triplet.row, triplet.column, array.dtype);
     array.columns.push_back(triplet.column);
     array.ends[triplet.row] = i + 1;
@@ -189,6 +189,12 @@ std::string ArrayPlace(const ArrayFile& file) {
   return fmt::format("array '{}': {}", ShownName(file.name), file.path.string());
 }
 
+bool ConvertTriplet(const Triplet& triplet, DataType dtype, std::span<std::byte> out) {
+  if (dtype == DataType::kFloat32 && LostInFloat32(triplet.value)) return false;
+  return !ConvertElements(DataType::kFloat64, std::as_bytes(std::span(&triplet.value, 1)), dtype,
+                          out);
+}
+
 Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype) {
   RHIZOME_RETURN_IF_ERROR(CheckDim(file, source));
   return CheckDtype(file, source.dtype, dtype);
@@ -196,9 +202,10 @@ Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype)
 
 Status CheckTripletFile(const ArrayFile& file, DataType dtype) {
   if (file.dim == 0)
-    return Status::InvalidArgument(fmt::format(
-        "{}: a file of triplets does not contain the number of columns; give it as NAME=FILE:DIM",
-        ArrayPlace(file)));
+    return Status::InvalidArgument(
+        fmt::format("{}: a file of triplets does not contain the number of columns; give it as "
+                    "NAME=FILE:coo:DIM",
+                    ArrayPlace(file)));
   return CheckDtype(file, DataType::kFloat32, dtype);
 }
 
@@ -217,8 +224,13 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
                     const std::function<Status(const Triplet&)>& take,
                     const std::function<std::uint64_t()>& held_bytes) {
   Status failed;
+  RHIZOME_ASSIGN_OR_RETURN(const FileHead head, ReadHead(context.fs, file.path));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const SniffedText text,
+      SniffText(head, file.path, {.delimiter = context.options.delimiter, .fields = 3}));
   return context.ReadLines(
-      file.path, kReadArraysPhase,
+      file.path, text.dialect,
+      context.options.header.value_or(IsHeader(text.rows, InputKind::kArray)), kReadArraysPhase,
       [&](const auto& fields) -> std::optional<std::string> {
         Triplet triplet;
         if (auto reason = ParseTriplet(fields, file.dim, triplet)) return reason;
@@ -233,6 +245,7 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
       auto array, HasRows(context.fs, file) ? ReadDense(context, file) : ReadSparse(context, file));
   array->name = file.name;
   array->path = file.path.string();
+  if (file.attributes) array->attributes = *file.attributes;
   context.Hold(array->memory_bytes());
   return array;
 }
@@ -240,6 +253,7 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
 void SetMissing(ArrayInput& input) {
   const auto missing = MissingOfNewArray(input.name, input.dtype, input.dim);
   if (missing) input.attributes.emplace_back(kMissingAttribute, *missing);
+  std::sort(input.attributes.begin(), input.attributes.end());
 }
 
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
@@ -248,6 +262,7 @@ ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  input.attributes = array->attributes;
   SetMissing(input);
   input.read_rows = [array, row_of_vertex](std::span<const VertexId> vertices,
                                            std::span<std::byte> out) {

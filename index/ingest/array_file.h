@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "index/generation/graph_builder.h"
@@ -30,6 +31,7 @@ class LoadedArray {
   bool exact_rows = false;  ///< true for dense files
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< ArrayFile::attributes
 
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 };

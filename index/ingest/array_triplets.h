@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "index/ingest/ingest_context.h"
@@ -14,8 +15,12 @@ inline namespace internal {
 struct Triplet {
   std::uint64_t row = 0;
   std::uint64_t column = 0;
-  float value = 0;
+  double value = 0;
 };
+
+/// Converts the value of a triplet to `dtype`. Returns false if it does not fit, or if float32
+/// cannot represent it (LostInFloat32).
+bool ConvertTriplet(const Triplet& triplet, DataType dtype, std::span<std::byte> out);
 
 /// Reads all triplets in file order. `take` may fail; `held_bytes()` returns the memory that it
 /// holds.

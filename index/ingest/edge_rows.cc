@@ -9,6 +9,7 @@
 
 #include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
+#include "index/input/number.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -27,7 +28,7 @@ Status EdgeRows::Open() {
   rows_taken_ = block_rows_ = block_taken_ = 0;
   const ArrayFile& rows = file();
   if (rows.path.empty() && !rows.open) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(source_, OpenRows(fs_, rows, Float64::kKeepsNonzero));
+  RHIZOME_ASSIGN_OR_RETURN(source_, OpenRows(fs_, rows));
   if (source_->dim == array_.dim && CanConvert(source_->dtype, array_.dtype)) return Status::Ok();
   return Refuse(fmt::format("{} columns of {} are expected, but there are {} of {}", array_.dim,
                             DataTypeName(array_.dtype), source_->dim,
@@ -53,10 +54,24 @@ Status EdgeRows::Fill() {
   if (source_->dtype == array_.dtype) return Status::Ok();
   block_.resize(block_rows_ * array_.dim * DataTypeBytes(array_.dtype));
   const auto refused = ConvertElements(source_->dtype, converted_, array_.dtype, block_);
-  if (!refused) return Status::Ok();
+  if (!refused) return CheckNonzero();
   return Refuse(fmt::format("row {}: a value cannot be converted to {} without loss",
                             rows_taken_ - block_rows_ + *refused / array_.dim,
                             DataTypeName(array_.dtype)));
+}
+
+// For weights and attributes of edges, 0 has a meaning of its own. (A float16 is never too small.)
+Status EdgeRows::CheckNonzero() const {
+  if (source_->dtype != DataType::kFloat64 || array_.dtype != DataType::kFloat32)
+    return Status::Ok();
+  for (std::size_t i = 0; i * sizeof(double) < converted_.size(); ++i) {
+    double wide = 0;
+    std::memcpy(&wide, converted_.data() + i * sizeof(wide), sizeof(wide));
+    if (VanishesInFloat32(wide))
+      return Refuse(fmt::format("row {}: {} {}", rows_taken_ - block_rows_ + i / array_.dim, wide,
+                                kVanishes));
+  }
+  return Status::Ok();
 }
 
 Result<std::span<const std::byte>> EdgeRows::Next() {
@@ -100,8 +115,10 @@ Status CheckEdgeArrays(const IngestOptions& options) {
     const auto refuse = [&](std::string_view reason) {
       return Status::InvalidArgument(fmt::format("edge array '{}': {}", array.name, reason));
     };
-    if (array.dtype != DataType::kInt64 && array.dtype != DataType::kFloat32)
-      return refuse(fmt::format("{} is neither int64 nor float32", DataTypeName(array.dtype)));
+    if (array.dtype != DataType::kInt64 && array.dtype != DataType::kFloat32 &&
+        array.dtype != DataType::kFloat64)
+      return refuse(fmt::format("{} is not int64, float32 or float64; convert it to one of them",
+                                DataTypeName(array.dtype)));
     if (array.dim == 0) return refuse("its rows have no columns");
     if (array.name == "weight" && (array.dim != 1 || array.dtype != DataType::kFloat32))
       return refuse("a weight must be one float32 per edge");

@@ -41,6 +41,7 @@ class EdgeRows {
   /// Returns the next row, in the array's dtype; valid until the next call.
   Result<std::span<const std::byte>> Next();
   Status Fill();
+  Status CheckNonzero() const;
 
   FileSystem& fs_;
   const EdgeArrayFile& array_;

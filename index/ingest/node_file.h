@@ -28,8 +28,14 @@ struct NodeTable {
 /// Errors: kInvalidArgument, naming the column.
 Status CheckNodeColumns(const IngestOptions& options);
 
+/// Returns whether vertices have types, from a column of the nodes file or by ranges.
+bool HasVertexTypes(const IngestOptions& options);
+
 /// Returns the names of the arrays that the columns become.
 std::vector<std::string> NodeArrayNames(const IngestOptions& options);
+
+/// Returns the columns that `types` may give a type: those that become arrays of their values.
+std::vector<std::string> TypedNodeColumns(const IngestOptions& options);
 
 /// Reads the nodes file and adds the ids to `ids`. Vertex types are numbered in order of first
 /// occurrence. A line with a repeated id is malformed.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "index/input/npy.h"
+#include "index/input/zip_member.h"
 #include "storage/array/zarr_source.h"
 
 namespace rhizome {
@@ -156,11 +157,6 @@ class JoinedRows final : public RowSource {
   std::uint64_t done_ = 0;  // bytes returned so far
 };
 
-Status RefuseFloat64(const Path& path) {
-  return Status::InvalidArgument(
-      fmt::format("{}: float64 is not supported; round it by `dtype=float32`", path.string()));
-}
-
 /// Returns whether `path`, after resolving symbolic links, is of this kind.
 bool Is(FileSystem& fs, const Path& path, DirectoryEntry::Kind kind) {
   std::error_code unresolved;
@@ -172,37 +168,36 @@ bool Is(FileSystem& fs, const Path& path, DirectoryEntry::Kind kind) {
 }  // namespace
 
 bool HasRows(FileSystem& fs, const ArrayFile& file) {
-  if (file.open || ContentExtension(file.path) == ".npy") return true;
+  if (file.open || ContentExtension(file.path) == ".npy" || ParseNpzMember(file.path)) return true;
   return Is(fs, file.path, DirectoryEntry::Kind::kDirectory);
 }
 
-Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file,
-                                            Float64 float64) {
+Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file) {
   if (file.open) return file.open(fs);
-  if (file.dtype != DataType::kFloat32 && file.dtype != DataType::kFloat16)
-    float64 = Float64::kRefused;
-  if (ContentExtension(file.path) == ".npy") return OpenNpyRows(fs, file.path, float64);
+  if (ContentExtension(file.path) == ".npy" || ParseNpzMember(file.path))
+    return OpenNpyRows(fs, file.path);
   if (Is(fs, file.path, DirectoryEntry::Kind::kFile))
     return Fail(
         Status::InvalidArgument(fmt::format("'{}' is neither a .npy file nor the folder of a Zarr "
                                             "v3 array; write the rows as one of them (numpy.save)",
                                             file.path.string())));
-  return OpenZarrRows(fs, file.path, float64);
+  return OpenZarrRows(fs, file.path);
 }
 
-Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path, Float64 float64) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader,
-                           NpyReader::Open(fs, path,
-                                           {.float64 = float64 != Float64::kRefused,
-                                            .keeps_nonzero = float64 == Float64::kKeepsNonzero}));
+Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path) {
+  std::unique_ptr<InputStream> stream;
+  if (const auto npz = ParseNpzMember(path)) {
+    RHIZOME_ASSIGN_OR_RETURN(auto member, OpenZipMember(fs, npz->file, npz->member + ".npy"));
+    stream = InputStream::OfFile(std::move(member));
+  } else {
+    RHIZOME_ASSIGN_OR_RETURN(stream, InputStream::Open(fs, path));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(std::move(stream), {}));
   return std::make_unique<NpyRows>(std::move(reader));
 }
 
-Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder,
-                                                Float64 float64) {
-  RHIZOME_ASSIGN_OR_RETURN(auto source,
-                           ZarrSource::Open(fs, folder, float64 == Float64::kKeepsNonzero));
-  if (source->format().float64 && float64 == Float64::kRefused) return Fail(RefuseFloat64(folder));
+Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder) {
+  RHIZOME_ASSIGN_OR_RETURN(auto source, ZarrSource::Open(fs, folder));
   return std::make_unique<ZarrRows>(std::move(source));
 }
 

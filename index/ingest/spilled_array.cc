@@ -270,8 +270,7 @@ class SpilledSparse final : public BucketedArray {
         const std::uint64_t at = entry.place * dim + triplet.column;
         if (given[at]) return DuplicateTriplet(file_, triplet.row, triplet.column);
         given[at] = true;
-        if (ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&triplet.value, 1)), dtype,
-                            out.subspan(at * element, element)))
+        if (!ConvertTriplet(triplet, dtype, out.subspan(at * element, element)))
           return ValueDoesNotFit(file_, triplet.row, triplet.column, dtype);
       }
     }
@@ -297,6 +296,7 @@ Result<std::shared_ptr<SpilledArray>> SpilledArray::Open(IngestContext& context,
   }
   array->name = file.name;
   array->path = file.path.string();
+  if (file.attributes) array->attributes = *file.attributes;
   array->missing = MissingRowOfNewArray(array->name, array->dtype, array->dim);
   return array;
 }
@@ -307,6 +307,7 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  input.attributes = array->attributes;
   SetMissing(input);
   input.begin = [array, vertex_of_row](const VertexOrder& order) {
     return array->Begin(order, order.size(), *vertex_of_row);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "index/generation/graph_builder.h"
@@ -33,6 +34,7 @@ class SpilledArray {
   bool exact_rows = false;
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< ArrayFile::attributes
   MissingRow missing = MissingRow::kZeros;  ///< as for a new array, unless the caller sets it
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 

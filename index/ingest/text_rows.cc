@@ -5,9 +5,11 @@
 #include <cstring>
 
 #include "index/ingest/row_sources.h"
+#include "index/input/convert.h"
 #include "index/input/number.h"
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 namespace {
@@ -73,36 +75,26 @@ class TextRows final : public RowSource {
       return Bad(fmt::format("{} values found, {} expected", fields.size(), dim));
     row_.resize(dim * DataTypeBytes(dtype));
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      const bool taken =
-          dtype == DataType::kInt64 ? TakeInteger(fields[i], i) : TakeFloat(fields[i], i);
-      if (!taken)
-        return Bad(fmt::format("'{}' is not {}", fields[i],
-                               dtype == DataType::kInt64 ? "an integer" : "a finite number"));
+      if (!TakeValue(fields[i], i))
+        return Bad(fmt::format("'{}' is not a value of {}", fields[i], DataTypeName(dtype)));
     }
     taken_ = 0;
     ++lines_;
     return Status::Ok();
   }
 
-  bool TakeInteger(std::string_view field, std::size_t i) {
-    // Above this bound, a float32 may have lost the last digits of the text.
-    constexpr float kExact = 1 << 24;
-    auto value = ParseCanonicalInteger(field);
-    if (!value) {
-      const auto number = ParseFiniteFloat(field);
-      if (number && std::floor(*number) == *number && std::fabs(*number) <= kExact)
-        value = static_cast<std::int64_t>(*number);
-      else if (field.empty() || field == "nan" || field == "NaN")
-        value = missing_;
-    }
-    if (value) std::memcpy(row_.data() + i * sizeof(*value), &*value, sizeof(*value));
-    return value.has_value();
-  }
-
-  bool TakeFloat(std::string_view field, std::size_t i) {
-    const auto value = ParseFiniteFloat(field);
-    if (value) std::memcpy(row_.data() + i * sizeof(*value), &*value, sizeof(*value));
-    return value.has_value();
+  /// An integer array accepts 3.0 as 3, and `missing_` for nulls; among floats, nulls are NaN.
+  bool TakeValue(std::string_view field, std::size_t i) {
+    const auto out = std::span(row_).subspan(i * DataTypeBytes(dtype), DataTypeBytes(dtype));
+    if (ParseElement(dtype, field, out)) return true;
+    const auto number = ParseDouble(field);
+    const bool null = IsNullWord(field) || (number && std::isnan(*number));
+    if (IsFloat(dtype)) return null && ParseElement(dtype, "nan", out);
+    std::optional<std::int64_t> value = null ? missing_ : std::nullopt;
+    if (number && std::floor(*number) == *number && std::fabs(*number) <= 0x1p53)
+      value = static_cast<std::int64_t>(*number);
+    return value &&
+           !ConvertElements(DataType::kInt64, std::as_bytes(std::span(&*value, 1)), dtype, out);
   }
 
   std::unique_ptr<TableReader> reader_;
@@ -112,15 +104,63 @@ class TextRows final : public RowSource {
   std::uint64_t lines_ = 0;
 };
 
+Result<std::unique_ptr<TableReader>> OpenTable(FileSystem& fs, const Path& path,
+                                               const TextDialect& dialect, bool header) {
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
+  return TableReader::Open(std::move(stream), dialect, header);
+}
+
+Result<std::unique_ptr<RowSource>> RowsOf(std::unique_ptr<TableReader> reader, std::uint64_t rows,
+                                          DataType dtype, std::optional<std::int64_t> missing) {
+  auto source = std::make_unique<TextRows>(std::move(reader), rows, dtype, missing);
+  RHIZOME_RETURN_IF_ERROR(source->Begin());
+  return source;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
                                                 std::uint64_t rows, DataType dtype,
                                                 std::optional<std::int64_t> missing) {
   RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
-  auto source = std::make_unique<TextRows>(std::move(reader), rows, dtype, missing);
-  RHIZOME_RETURN_IF_ERROR(source->Begin());
-  return source;
+  return RowsOf(std::move(reader), rows, dtype, missing);
+}
+
+Result<TextShape> ShapeOfText(FileSystem& fs, const Path& path, const TextDialect& dialect,
+                              bool header) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenTable(fs, path, dialect, header));
+  const auto refuse = [&](std::string_view reason) {
+    return Fail(Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), Excerpt(reason))));
+  };
+  TextShape shape{.rows = 0, .dtype = DataType::kInt64};
+  std::size_t columns = 0;
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader->ReadLine());
+    if (next == TableReader::Next::kEnd) break;
+    if (next == TableReader::Next::kMalformed) return refuse(reader->reason());
+    const auto fields = reader->fields();
+    if (shape.rows++ == 0) columns = fields.size();
+    if (fields.size() != columns)
+      return refuse(fmt::format("{} values found, {} expected", fields.size(), columns));
+    for (const std::string_view field : fields) {
+      if (shape.dtype == DataType::kInt64 && ParseCanonicalInteger(field)) continue;
+      if (!ParseFiniteFloat(field))
+        return refuse(
+            fmt::format("'{}' is not a finite number, and a row of an array has numbers "
+                        "only",
+                        field));
+      shape.dtype = DataType::kFloat32;
+    }
+  }
+  if (shape.rows == 0) shape.dtype = DataType::kFloat32;
+  return shape;
+}
+
+Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
+                                                const TextDialect& dialect, bool header,
+                                                const TextShape& shape) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, OpenTable(fs, path, dialect, header));
+  return RowsOf(std::move(reader), shape.rows, shape.dtype, std::nullopt);
 }
 
 }  // namespace rhizome

@@ -1,6 +1,5 @@
 // Reads and writes .npy files. ParseNpyHeader checks a header; NpyReader reads the elements from a
-// stream and, for float64, converts them to float32 (Narrow); NpyWriter writes a header and
-// buffered rows.
+// stream and, for uint64, checks that they fit int64; NpyWriter writes a header and buffered rows.
 
 #include "index/input/npy.h"
 
@@ -9,13 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "index/input/npy_dict.h"
-#include "index/input/number.h"
 #include "storage/io/files.h"
 
 namespace rhizome {
@@ -30,31 +27,38 @@ struct DtypeName {
   DataType dtype;
 };
 constexpr std::array kDtypes = {
-    DtypeName{"<f4", DataType::kFloat32}, DtypeName{"<f2", DataType::kFloat16},
-    DtypeName{"<i8", DataType::kInt64},   DtypeName{"<i4", DataType::kInt32},
-    DtypeName{"<u4", DataType::kUint32},  DtypeName{"|u1", DataType::kUint8},
-    DtypeName{"<u1", DataType::kUint8},
+    DtypeName{"<f4", DataType::kFloat32},  DtypeName{"<f2", DataType::kFloat16},
+    DtypeName{"<i8", DataType::kInt64},    DtypeName{"<i4", DataType::kInt32},
+    DtypeName{"<u4", DataType::kUint32},   DtypeName{"|u1", DataType::kUint8},
+    DtypeName{"<u1", DataType::kUint8},    DtypeName{"|b1", DataType::kBool},
+    DtypeName{"<b1", DataType::kBool},     DtypeName{"?", DataType::kBool},
+    DtypeName{"|i1", DataType::kInt8},     DtypeName{"<i1", DataType::kInt8},
+    DtypeName{"<i2", DataType::kInt16},    DtypeName{"<f8", DataType::kFloat64},
+    DtypeName{"<V2", DataType::kBfloat16}, DtypeName{"|V2", DataType::kBfloat16},
 };
 
 std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Result<DataType> ParseDescr(std::string_view descr, const NpyAccept& accept) {
-  if (accept.float64 && descr == "<f8") return DataType::kFloat32;
+constexpr std::string_view kUint64 = "<u8";
+
+Result<DataType> ParseDescr(std::string_view descr) {
+  if (descr == kUint64) return DataType::kInt64;
   for (const DtypeName& known : kDtypes)
     if (known.descr == descr) return known.dtype;
   return Fail(Status::InvalidArgument(
-      fmt::format("dtype '{}' is not supported; use little-endian float32, float16, int64, int32, "
-                  "uint32 or uint8 (numpy: x.astype('<f4')){}",
-                  descr, descr == "<f8" ? ", or round it by `dtype=float32`" : "")));
+      fmt::format("dtype '{}' is not supported; use little-endian bool, int8, int16, int32, int64, "
+                  "uint8, uint32, uint64, float16, float32, float64 (numpy: x.astype('<f4')), or "
+                  "bfloat16 of ml_dtypes",
+                  descr)));
 }
 
 Status CheckShape(const NpyHeader& header) {
   if (header.shape.empty() || header.shape.size() > 2)
     return Status::InvalidArgument(
         fmt::format("the array has {} dimensions; one or two are expected", header.shape.size()));
-  std::uint64_t bytes = header.float64 ? 8 : DataTypeBytes(header.dtype);
+  std::uint64_t bytes = DataTypeBytes(header.dtype);
   for (const std::uint64_t extent : header.shape) {
     if (__builtin_mul_overflow(bytes, extent, &bytes) || (bytes >> 62) != 0)
       return Status::InvalidArgument(
@@ -101,8 +105,8 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAcce
     return Fail(Status::InvalidArgument(
         "the array is in Fortran order; convert it with numpy.ascontiguousarray"));
   NpyHeader header;
-  RHIZOME_ASSIGN_OR_RETURN(header.dtype, ParseDescr(dict.descr, accept));
-  header.float64 = dict.descr == "<f8";
+  RHIZOME_ASSIGN_OR_RETURN(header.dtype, ParseDescr(dict.descr));
+  header.uint64 = dict.descr == kUint64;
   header.fortran_order = dict.fortran_order;
   header.shape = dict.shape;
   header.data_offset = length;
@@ -152,16 +156,15 @@ Result<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputStream> 
   Result<NpyHeader> header = ParseNpyHeader(bytes, accept);
   if (!header) return name(header.error());
   reader->header_ = *std::move(header);
-  reader->keeps_nonzero_ = accept.keeps_nonzero;
   // A valid dictionary is longer than the prefix, so the prefix contained no element.
   const std::uint64_t elements = reader->header_.rows() * reader->header_.dim();
   reader->data_bytes_ = elements * DataTypeBytes(reader->header_.dtype);
-  reader->stored_bytes_ = reader->header_.float64 ? elements * sizeof(double) : reader->data_bytes_;
   return reader;
 }
 
 Status NpyReader::Read(std::span<std::byte> out) {
-  return header_.float64 ? Narrow(out) : ReadStored(out);
+  RHIZOME_RETURN_IF_ERROR(ReadStored(out));
+  return header_.uint64 ? CheckUint64(out) : Status::Ok();
 }
 
 Status NpyReader::Skip(std::uint64_t bytes) {
@@ -180,27 +183,18 @@ Status NpyReader::ReadStored(std::span<std::byte> out) {
   if (bytes == out.size()) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("{}: truncated: {} bytes of data expected after the header, {} found",
-                  stream_->path().string(), stored_bytes_, read_bytes_));
+                  stream_->path().string(), data_bytes_, read_bytes_));
 }
 
-Status NpyReader::Narrow(std::span<std::byte> out) {
-  const std::uint64_t first = read_bytes_ / sizeof(double);
-  const std::size_t elements = out.size() / sizeof(float);
-  wide_.resize(elements * sizeof(double));
-  RHIZOME_RETURN_IF_ERROR(ReadStored(wide_));
-  for (std::size_t i = 0; i < elements; ++i) {
-    double wide = 0;
-    std::memcpy(&wide, wide_.data() + i * sizeof(double), sizeof(double));
-    const auto narrow = static_cast<float>(wide);
-    if (std::isfinite(wide) && !std::isfinite(narrow))
-      return Status::InvalidArgument(fmt::format(
-          "{}: row {}, column {}: the value does not fit float32", stream_->path().string(),
-          (first + i) / header_.dim(), (first + i) % header_.dim()));
-    if (keeps_nonzero_ && VanishesInFloat32(wide))
-      return Status::InvalidArgument(
-          fmt::format("{}: row {}, column {}: {} {}", stream_->path().string(),
-                      (first + i) / header_.dim(), (first + i) % header_.dim(), wide, kVanishes));
-    std::memcpy(out.data() + i * sizeof(float), &narrow, sizeof(float));
+Status NpyReader::CheckUint64(std::span<const std::byte> read) const {
+  const std::uint64_t first = (read_bytes_ - read.size()) / sizeof(std::uint64_t);
+  for (std::size_t i = 0; i * sizeof(std::uint64_t) < read.size(); ++i) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, read.data() + i * sizeof(value), sizeof(value));
+    if (std::in_range<std::int64_t>(value)) continue;
+    return Status::InvalidArgument(fmt::format(
+        "{}: row {}, column {}: {} does not fit int64, as which uint64 is stored",
+        stream_->path().string(), (first + i) / header_.dim(), (first + i) % header_.dim(), value));
   }
   return Status::Ok();
 }
@@ -211,7 +205,7 @@ Status NpyReader::Finish() {
   if (bytes == 0) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("{}: {} bytes of data expected after the header, but there are more",
-                  stream_->path().string(), stored_bytes_));
+                  stream_->path().string(), data_bytes_));
 }
 
 Result<NpyWriter> NpyWriter::Create(const Path& path, DataType dtype, std::uint64_t rows,

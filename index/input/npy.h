@@ -18,15 +18,13 @@ namespace RHIZOME_API rhizome {
 /// Properties of a .npy file that the reader accepts in addition to those that a store can keep
 /// unchanged.
 struct NpyAccept {
-  bool float64 = false;        ///< read as float32, rounded
-  bool keeps_nonzero = false;  ///< refuse a nonzero float64 that would become 0 as float32
   bool fortran_order = false;  ///< the caller must handle NpyHeader::fortran_order
 };
 
 /// The header of a NumPy file (numpy.lib.format, versions 1 to 3).
 struct NpyHeader {
   DataType dtype = DataType::kInvalid;  ///< dtype of the elements that NpyReader returns
-  bool float64 = false;                 ///< the file stores float64
+  bool uint64 = false;                  ///< the file stores uint64; `dtype` is int64
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;  ///< one or two numbers
   std::uint64_t data_offset = 0;     ///< bytes before the first element
@@ -43,9 +41,10 @@ inline constexpr std::size_t kNpyPrefixBytes = 12;
 /// Errors: kInvalidArgument, not a .npy file, an unknown version, a longer header.
 Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix);
 
-/// Parses a whole header. It accesses no file, so that fuzz/ can drive it. Accepts little-endian
-/// f4, f2, i8, i4, u4, u1 in C order with one or two dimensions, whose product is checked for
-/// overflow, and the properties in `accept`.
+/// Parses a whole header. It accesses no file, so that fuzz/ can drive it. Accepts all types that
+/// an array can have, little-endian in C order with one or two dimensions, whose product is checked
+/// for overflow; uint64, whose values must fit int64; and the properties in `accept`. NumPy has no
+/// bfloat16: such a file says V2, as the package ml_dtypes writes it.
 /// Errors: kInvalidArgument, naming the wrong field or dtype.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept = {});
 
@@ -66,12 +65,12 @@ class NpyReader {
   const NpyHeader& header() const { return header_; }
   const InputStream& stream() const { return *stream_; }
 
-  /// Returns the number of bytes of all elements, in the form that Read returns.
+  /// Returns the number of bytes of all elements.
   std::uint64_t data_bytes() const { return data_bytes_; }
 
   /// Reads the next out.size() bytes of whole elements.
   /// Errors: kInvalidArgument, the file ends early (the message has the expected and the actual
-  /// length), or a float64 is beyond float32, or too small (NpyAccept::keeps_nonzero).
+  /// length), or an uint64 is beyond int64.
   Status Read(std::span<std::byte> out);
 
   /// Skips the next `bytes` bytes of whole elements.
@@ -84,14 +83,11 @@ class NpyReader {
  private:
   NpyReader() = default;
   Status ReadStored(std::span<std::byte> out);
-  Status Narrow(std::span<std::byte> out);
+  Status CheckUint64(std::span<const std::byte> read) const;
   std::unique_ptr<InputStream> stream_;
   NpyHeader header_;
-  bool keeps_nonzero_ = false;
   std::uint64_t data_bytes_ = 0;
-  std::uint64_t stored_bytes_ = 0;  // bytes of all elements in the file
-  std::uint64_t read_bytes_ = 0;    // bytes of stored_bytes_ read so far
-  std::vector<std::byte> wide_;
+  std::uint64_t read_bytes_ = 0;  // bytes of data_bytes_ read so far
 };
 
 /// Writes a .npy file row by row. The file appears under its name only when Commit returns OK.

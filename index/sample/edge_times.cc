@@ -10,6 +10,7 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/sampler.h"
 #include "rhizome/store.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {
@@ -43,6 +44,9 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& live
       return Fail(Status::InvalidArgument(fmt::format(
           "array '{}' does not hold times of edges: it must be int64 with one column", name)));
     }
+    if (NullOf(entry.attributes))
+      return Fail(Status::InvalidArgument(fmt::format(
+          "array '{}' does not hold times of edges: some edges have none (null)", name)));
     if (entry.rows != graph.partition(p).edge_count()) {
       return Fail(Status::Corruption(fmt::format("array '{}' has {} rows for {} edges", name,
                                                  entry.rows, graph.partition(p).edge_count())));

@@ -12,6 +12,7 @@
 #include "index/topology/adjacency.h"
 #include "rhizome/graph_scan.h"
 #include "rhizome/sampler.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/exceptions.h"
 
 namespace rhizome {
@@ -72,6 +73,9 @@ Result<std::vector<std::int64_t>> TimesByRow(const GraphSnapshot& graph, std::st
     return Fail(Status::InvalidArgument(fmt::format(
         "array '{}' does not hold times of vertices: it must be int64 or int32 with one column",
         array)));
+  if (NullOf(entry.attributes))
+    return Fail(Status::InvalidArgument(fmt::format(
+        "array '{}' does not hold times of vertices: some vertices have none (null)", array)));
   const auto parts = graph.parts();
   std::vector<std::int64_t> times(graph.vertex_count(), 0);
   const std::size_t bytes = entry.row_bytes();

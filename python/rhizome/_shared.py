@@ -11,7 +11,7 @@ import torch
 
 from . import _graph
 from ._graph import Graph
-from ._types import Point
+from ._types import Point, dtype_name
 
 EdgeType = tuple[str, str, str]
 
@@ -196,6 +196,8 @@ def as_ids(index: Any, count: int) -> np.ndarray:
 
 def tensor(array: np.ndarray) -> torch.Tensor:
     """Returns a NumPy array as a tensor that shares its memory."""
+    if dtype_name(array.dtype) == "bfloat16":  # torch does not read the type of ml_dtypes
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 

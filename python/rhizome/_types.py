@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
+
+from ._numbers import exactly
+from ._repr import as_html, boxed
 
 #: The path of a file or a folder.
 PathLike = Union[str, "os.PathLike[str]"]
@@ -26,7 +30,7 @@ Progress = Callable[[str, int, int], object]
 UserId = Union[str, int]
 
 #: The value types that an array may have.
-DTYPES = ("float32", "float16", "int64", "int32", "uint32", "uint8")
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64")
 
 
 class ArrayInfo(NamedTuple):
@@ -60,6 +64,12 @@ class Neighbors(NamedTuple):
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is only one
     weights: np.ndarray | None  #: float32 [n]; None: the graph has no weights
 
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 class NeighborLists(NamedTuple):
     """The neighbours of n vertices: entries [offsets[i], offsets[i + 1]) belong to vertex i."""
@@ -68,6 +78,12 @@ class NeighborLists(NamedTuple):
     ids: np.ndarray  #: vertex ids, int64 [edges]
     types: np.ndarray | None  #: as in Neighbors, [edges]
     weights: np.ndarray | None  #: as in Neighbors, [edges]
+
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class Subgraph(NamedTuple):
@@ -85,6 +101,12 @@ class Subgraph(NamedTuple):
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
 
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 class VertexBlock(NamedTuple):
     """A block of vertices, in ascending order of external ids."""
@@ -92,6 +114,12 @@ class VertexBlock(NamedTuple):
     vertices: np.ndarray  #: vertex ids, int64 [n]
     ids: list[UserId]  #: external ids, [n]
     types: np.ndarray  #: indices of ``graph.vertex_types``, uint16 [n]
+
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class EdgeBlock(NamedTuple):
@@ -102,6 +130,12 @@ class EdgeBlock(NamedTuple):
     types: np.ndarray | None  #: as in Neighbors, [n]
     weights: np.ndarray | None  #: as in Neighbors, [n]
 
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 class Similar(NamedTuple):
     """A vertex that is similar to another."""
@@ -109,6 +143,13 @@ class Similar(NamedTuple):
     id: UserId
     label: int | float | str | None  #: its row of ``label``, or the name of its class; None: there are no labels
     score: float  #: cosine similarity of the two rows
+
+
+class Frames(NamedTuple):
+    """The vertices and the edges of a graph as pandas.DataFrames."""
+
+    vertices: Any
+    edges: Any
 
 
 class LogLine(NamedTuple):
@@ -146,6 +187,8 @@ class IngestReport(NamedTuple):
     #: None without homes; else "homes" (number), "by", "cut_share" (share of edges between homes), "training_vertices",
     #: "row_balance" and "training_balance" (largest home divided by the mean), "warning" (text or None)
     homes: dict[str, Any] | None = None
+    #: what was taken where the input left a choice, and skipped lines: one sentence each
+    notes: list[str] = []
 
 
 class CompactReport(NamedTuple):
@@ -154,6 +197,22 @@ class CompactReport(NamedTuple):
     compacted: bool  #: False: there was nothing to merge
     generation: int
     commits: int  #: number of commits merged into the generation
+
+
+class CleanReport(NamedTuple):
+    """Result of ``clean``."""
+
+    removed: list[str]  #: folders that were removed; with ``dry_run``, that would be
+    remaining: list[str]  #: folders of running jobs, and folders that no job created
+    bytes: int  #: total size of the removed folders
+
+
+class ExportReport(NamedTuple):
+    """Result of an export."""
+
+    files: list[str]  #: paths
+    notes: list[str]  #: facts that the files do not have, a sentence each
+    seconds: float
 
 
 class VerifyReport(NamedTuple):
@@ -234,6 +293,22 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     return int(value.__index__())
 
 
+def as_seconds(value: Any, name: str) -> float:
+    """Returns a time that is not negative; otherwise the error names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
+    if not value >= 0:
+        raise ValueError(f"{name} is {value}, but must not be negative")
+    return float(value)
+
+
+def as_number(value: Any, name: str) -> float:
+    """Returns an int or a float of any library as a float. Errors: TypeError, another type, which is named."""
+    if isinstance(value, (str, bytes)) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    return float(value)
+
+
 def as_threads(threads: int | None) -> int:
     """Returns a number of threads; for None, the number of available processors."""
     if threads is None:
@@ -262,7 +337,7 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
         return as_integers(ids, what)
     wrong = next((one for one in ids if not isinstance(one, str)), None)
     if wrong is not None:
-        raise TypeError(f"{what} must be all int or all str: {wrong!r} is not a str")
+        raise TypeError(f"{what} must be all int or all str: {reprlib.repr(wrong)} is not a str")
     return [as_text(str(one), what) for one in ids]
 
 
@@ -353,55 +428,49 @@ def as_integers(values: Any, what: str) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def as_matrix(values: Any, name: str) -> np.ndarray:
-    """Returns values for the array ``name`` as [rows, dim], C-contiguous; float64 becomes float32.
+def dtype_name(dtype: np.dtype) -> str:
+    """Returns the engine's name of a dtype. Two bytes without a type (V2) are bfloat16, as in a .npy file of it."""
+    return "bfloat16" if dtype == np.dtype("V2") else dtype.name
 
-    Errors: TypeError, an unsupported dtype; ValueError, more than two dimensions.
+
+def lent(matrix: np.ndarray) -> tuple[np.ndarray, str]:
+    """Returns a matrix in a form whose memory the engine can read, and the name of its dtype: NumPy does not lend the
+    memory of bfloat16, so that is lent as uint16.
     """
-    array = as_array(values)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name!r} has {array.ndim} dimensions, but must have one or two")
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    if array.dtype == np.float64:
-        array = array.astype(np.float32)
-    elif array.dtype == np.bool_:
-        array = array.astype(np.uint8)
-    if array.dtype.name not in DTYPES:
-        raise TypeError(f"{name!r} is of {array.dtype}: an array is of " + ", ".join(DTYPES))
-    return np.ascontiguousarray(array.reshape(len(array), -1) if array.size else
-                                array.reshape(len(array), array.shape[1] if array.ndim == 2 else 1))
+    name = dtype_name(matrix.dtype)
+    return (matrix.view(np.uint16) if name == "bfloat16" else matrix), name
 
 
-def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
-    """Checks that no nonzero number becomes 0 as float32, such as 1e-180: for weights and attributes of edges, 0 has a
-    different meaning.
+def as_float32(values: Any, name: str) -> np.ndarray:
+    """Returns weights, or values of edges, as float32; fractions are rounded to the nearest.
 
-    Errors: ValueError, naming the row.
+    Errors: ValueError, naming the row: a number beyond float32, an integer that float32 would round, or a nonzero
+    number that would become 0, which means something else for weights.
     """
-    wide = as_array(values)
-    if wide.dtype.kind != "f" or wide.dtype.itemsize <= narrow.dtype.itemsize:
-        return
-    lost = np.flatnonzero((narrow.reshape(-1) == 0) & (wide.reshape(-1) != 0))
-    if len(lost):
-        row = lost[0] // max(narrow.size // max(len(narrow), 1), 1)
-        raise ValueError(f"{name!r}: row {row}: {wide.reshape(-1)[lost[0]]} is too small for float32, where it would "
-                         "become 0 (the smallest is 1.4e-45); scale such numbers, or use their logarithms")
+    return exactly(name, as_array(values), np.dtype(np.float32))
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     """Returns rows to put into an array, [n, dim] of ``dtype``; numbers are converted only within their kind.
 
-    Errors: TypeError, another kind; ValueError, another width.
+    Errors: TypeError, another kind; ValueError, another width, or a number that the array cannot represent.
     """
     array = as_array(rows)
-    whole = array.dtype.kind in "biu" and dtype.kind in "iu"  # their values are compared below
-    if not whole and not np.can_cast(array.dtype, dtype, "same_kind"):
+    whole = array.dtype.kind in "biu" and dtype.kind in "biu"  # their values are compared below
+    narrow = array.dtype.kind in "biuf" and dtype_name(dtype) in ("bfloat16", "float16")
+    if not whole and not narrow and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise TypeError(f"the rows have dtype {array.dtype}, but {name!r} has {dtype}")
     if array.ndim == 1 and dim == 1:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.shape[1] != dim:
         raise ValueError(f"the rows have shape {array.shape}, but {name!r} needs (n, {dim})")
-    cast = np.ascontiguousarray(array, dtype=dtype)
-    if dtype.kind in "iu" and not np.array_equal(cast, array):
+    if dtype == np.float32:
+        return as_float32(array, name)
+    with np.errstate(over="ignore"):
+        cast = np.ascontiguousarray(array, dtype=dtype)
+    exact = dtype.kind in "biu" or array.dtype.kind in "biu"
+    # Comparing with the float32 of float16 and bfloat16 is exact.
+    back = cast.astype(np.float32) if dtype_name(dtype) in ("bfloat16", "float16") else cast
+    if not np.array_equal(back, array) if exact else (np.isinf(back) & np.isfinite(array.astype(np.float64))).any():
         raise ValueError(f"the rows have numbers that {name!r}, of {dtype}, cannot represent")
     return cast

@@ -29,16 +29,6 @@ class SpanRows final : public RowSource {
   std::span<const std::byte> bytes_;
 };
 
-/// Describes an array file. A float64 file is read as float32, like arrays in memory.
-ArrayFile FileOf(ArrayFile file) {
-  FileSystem& fs = FileSystem::Posix();
-  if (!HasRows(fs, file)) return file;
-  ArrayFile narrow = file;
-  narrow.dtype = DataType::kFloat32;
-  const auto plain = OpenRows(fs, file);
-  return !plain && OpenRows(fs, narrow) ? narrow : file;
-}
-
 }  // namespace
 
 ArrayFile FileArrayOf(const std::string& name, nb::handle source, const std::string& dtype) {
@@ -46,7 +36,7 @@ ArrayFile FileArrayOf(const std::string& name, nb::handle source, const std::str
   file.name = name;
   if (nb::isinstance<nb::str>(source)) {
     file.path = nb::cast<std::string>(source);
-    return FileOf(std::move(file));
+    return file;
   }
   using Matrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>;
   const auto values = nb::cast<Matrix>(source, false);

@@ -33,6 +33,10 @@ struct Filled {
 /// Returns the numpy.dtype of this name. The reference is never released.
 PyObject* NumpyType(const char* name);
 
+/// Returns the numpy.dtype of a DataType; each is created once. bfloat16 is the type of ml_dtypes,
+/// or V2 where that package is not installed.
+PyObject* NumpyType(DataType dtype);
+
 /// Returns a new array [size] of a numpy.dtype.
 Filled<std::byte> NewValues(std::size_t size, PyObject* dtype);
 

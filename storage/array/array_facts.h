@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "rhizome/export.h"
 #include "rhizome/manifest.h"
@@ -22,7 +24,7 @@ inline constexpr std::string_view kDimensionAttribute = "dimension";
 bool IsOfEdges(const ArrayEntry& entry);
 
 /// The row of a vertex for which no row was provided. It is zero, except in `label` and `split` and
-/// in arrays with the attribute `missing`: there it is -1 (int64 or int32) or 255 (uint8), meaning
+/// in arrays with the attribute `missing`: there it is -1 (signed integers) or 255 (uint8), meaning
 /// "none", because zero would mean class 0 or the training set.
 enum class MissingRow : std::uint8_t { kZeros, kNoLabel, kNoSplit };
 MissingRow MissingRowOf(const ArrayEntry& entry);
@@ -31,7 +33,7 @@ MissingRow MissingRowOf(const ArrayEntry& entry);
 void FillMissingRows(MissingRow missing, std::span<std::byte> out);
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
 
-/// The attribute `missing`: "-1" in arrays of int64 and int32, "255" in arrays of uint8. Any other
+/// The attribute `missing`: "-1" in arrays of signed integers, "255" in arrays of uint8. Any other
 /// value means zeros.
 inline constexpr std::string_view kMissingAttribute = "missing";
 inline constexpr std::string_view kMissingNoLabel = "-1";
@@ -46,6 +48,33 @@ std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataTyp
 
 /// Returns what MissingRowOf will return for an array after it got that attribute.
 MissingRow MissingRowOfNewArray(std::string_view name, DataType dtype, std::uint64_t dim);
+
+/// The attribute `null` of an array of integers: the value that means that there is none, as a
+/// decimal. No other element has it. (Among floats, NaN means null.)
+inline constexpr std::string_view kNullAttribute = "null";
+
+/// The attribute `type` of an array of integers: what they are. `timestamp`: microseconds since
+/// 1970 in UTC (int64). `bool`: 0 or 1, of a column that bool cannot hold because it has nulls, or
+/// that edges have. `text`: codes (int64); code c stands for text c of the array's dictionary
+/// (text_values.h), and -1 for no text. Any other value is for programs.
+inline constexpr std::string_view kTypeAttribute = "type";
+inline constexpr std::string_view kTypeTimestamp = "timestamp";
+inline constexpr std::string_view kTypeBool = "bool";
+inline constexpr std::string_view kTypeText = "text";
+
+/// Metadata of an array (ArrayEntry::attributes).
+using ArrayAttributes = std::span<const std::pair<std::string, std::string>>;
+
+/// Return the value of the attribute `null`, and of the attribute `type` (empty if there is none).
+/// The content of a store is not trusted: a `null` that is no int64 counts as absent.
+std::optional<std::int64_t> NullOf(ArrayAttributes attributes);
+std::string_view TypeOf(ArrayAttributes attributes);
+
+/// Returns whether the array holds codes of texts.
+bool HasTexts(const ArrayEntry& entry);
+
+/// An attribute of `label` with the names of its classes as a JSON list, which some importers set.
+inline constexpr std::string_view kLabelNames = "label_names";
 
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows in
 /// the format of DescribeRows, by their row numbers at the time of the repair. They have the values
@@ -63,9 +92,11 @@ Status CheckNewArrayName(std::string_view name);
 /// ".v3" and ".crc32c".
 inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
 
-/// The folders of a generation that contain arrays, and the checksums of their rows.
+/// The folders of a generation that contain arrays, the checksums of their rows, and the texts of
+/// their codes.
 inline constexpr std::string_view kArraysPrefix = "arrays/";
 inline constexpr std::string_view kSumsPrefix = "sums/";
+inline constexpr std::string_view kTextsPrefix = "texts/";
 
 /// The suffix of the array that contains the checksums of another array's rows.
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "rhizome/file_system.h"
@@ -117,17 +118,8 @@ bool IsPathName(std::string_view name) {
 ///   5. Attributes are sorted, short and UTF-8.
 Status internal::CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", entry.name));
-  switch (entry.dtype) {
-    case DataType::kFloat32:
-    case DataType::kFloat16:
-    case DataType::kInt64:
-    case DataType::kInt32:
-    case DataType::kUint32:
-    case DataType::kUint8:
-      break;
-    default:
-      return Bad(entry, fmt::format("unknown element type {}", static_cast<int>(entry.dtype)));
-  }
+  if (DataTypeBytes(entry.dtype) == 0)
+    return Bad(entry, fmt::format("unknown element type {}", static_cast<int>(entry.dtype)));
   if (entry.layout != ArrayLayout::kRow && entry.layout != ArrayLayout::kChunk)
     return Bad(entry, fmt::format("unknown layout {}", static_cast<int>(entry.layout)));
   if (entry.form != ArrayForm::kZeroFill && entry.form != ArrayForm::kMarkedFill)
@@ -155,6 +147,12 @@ std::string_view FirstDimension(const ArrayEntry& entry) {
 
 bool IsOfEdges(const ArrayEntry& entry) {
   return FirstDimension(entry).starts_with(kEdgeDimensionPrefix);
+}
+
+bool HasTexts(const ArrayEntry& entry) {
+  return std::any_of(entry.attributes.begin(), entry.attributes.end(), [](const auto& fact) {
+    return fact.first == kTypeAttribute && fact.second == kTypeText;
+  });
 }
 
 Status CheckNewArrayName(std::string_view name) {
@@ -197,7 +195,11 @@ Status internal::CheckRelativePath(std::string_view path) {
 
 namespace {
 
-bool IsWhole(DataType dtype) { return dtype == DataType::kInt64 || dtype == DataType::kInt32; }
+/// Returns whether -1 can mean "none" in this type.
+bool IsWhole(DataType dtype) {
+  return dtype == DataType::kInt64 || dtype == DataType::kInt32 || dtype == DataType::kInt16 ||
+         dtype == DataType::kInt8;
+}
 
 MissingRow MissingRowOfName(std::string_view name, DataType dtype) {
   const auto is = [&](std::string_view wanted) {
@@ -232,6 +234,23 @@ MissingRow MissingRowOf(const ArrayEntry& entry) {
   for (const auto& [key, value] : entry.attributes)
     if (key == kMissingAttribute) return MissingRowOfAttribute(value, entry.dtype);
   return MissingRowOfName(entry.name, entry.dtype);
+}
+
+std::optional<std::int64_t> NullOf(ArrayAttributes attributes) {
+  for (const auto& [key, value] : attributes) {
+    if (key != kNullAttribute) continue;
+    std::int64_t null = 0;
+    const char* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, null);
+    if (error == std::errc() && rest == end) return null;
+  }
+  return std::nullopt;
+}
+
+std::string_view TypeOf(ArrayAttributes attributes) {
+  for (const auto& [key, value] : attributes)
+    if (key == kTypeAttribute) return value;
+  return {};
 }
 
 std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataType dtype,

@@ -67,43 +67,27 @@ Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
 /// Converts elements one by one from their stored form to the returned form.
 class ElementReader {
  public:
-  ElementReader(const ZarrSourceFormat& format, bool keeps_nonzero)
-      : format_(format),
-        keeps_nonzero_(keeps_nonzero),
-        from_bytes_(format.stored_element_bytes()),
-        to_bytes_(DataTypeBytes(format.dtype)) {}
+  explicit ElementReader(const ZarrSourceFormat& format)
+      : format_(format), bytes_(format.element_bytes()) {}
 
-  bool Copies() const { return !format_.big_endian && !format_.float64; }
+  bool Copies() const { return !format_.big_endian && !format_.uint64; }
 
-  /// Converts an element; returns false for a float64 that does not fit float32.
+  /// Converts an element; returns false for a uint64 that does not fit int64.
   bool Read(const std::byte* from, std::byte* to) const {
-    std::array<std::byte, 8> element{};
-    std::memcpy(element.data(), from, from_bytes_);
-    if (format_.big_endian)
-      std::reverse(element.begin(), element.begin() + static_cast<std::ptrdiff_t>(from_bytes_));
-    if (!format_.float64) {
-      std::memcpy(to, element.data(), to_bytes_);
-      return true;
-    }
-    double wide = 0;
-    std::memcpy(&wide, element.data(), sizeof(wide));
-    const auto narrow = static_cast<float>(wide);
-    std::memcpy(to, &narrow, sizeof(narrow));
-    if (keeps_nonzero_ && narrow == 0 && wide != 0) return false;
-    return std::isfinite(narrow) || !std::isfinite(wide);
+    std::memcpy(to, from, bytes_);
+    if (format_.big_endian) std::reverse(to, to + bytes_);
+    // Such a number has the top bit, which the last byte has after the conversion.
+    return !format_.uint64 || (to[bytes_ - 1] & std::byte{0x80}) == std::byte{0};
   }
 
  private:
   const ZarrSourceFormat& format_;
-  const bool keeps_nonzero_;
-  const std::size_t from_bytes_;
-  const std::size_t to_bytes_;
+  const std::size_t bytes_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder,
-                                                     bool keeps_nonzero) {
+Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder) {
   // A user's folder may be a link, but FileSystem refuses links, to protect stores.
   std::error_code unresolved;
   const Path canonical = std::filesystem::canonical(folder, unresolved);
@@ -123,7 +107,7 @@ Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path&
   if (!bytes) return Fail(Status::InvalidArgument(bytes.error().message()));
   auto format = ParseZarrSource({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!format) return Fail(format.error().WithContext(folder.string()));
-  return std::unique_ptr<ZarrSource>(new ZarrSource(fs, real, *std::move(format), keeps_nonzero));
+  return std::unique_ptr<ZarrSource>(new ZarrSource(fs, real, *std::move(format)));
 }
 
 std::uint64_t ZarrSource::RowsInStrip(std::uint64_t strip) const {
@@ -272,24 +256,23 @@ Status ZarrSource::Place(std::uint64_t strip, std::uint64_t across, bool there,
                          std::span<std::byte> out) {
   const std::uint64_t first = across * format_.chunk_dim;
   const std::uint64_t columns = std::min(format_.chunk_dim, format_.dim - first);
-  const std::size_t to_bytes = DataTypeBytes(format_.dtype);
-  const std::size_t from_bytes = format_.stored_element_bytes();
-  const ElementReader reader(format_, keeps_nonzero_);
+  const std::size_t bytes = format_.element_bytes();
+  const ElementReader reader(format_);
   for (std::uint64_t row = 0; row < RowsInStrip(strip); ++row) {
-    std::byte* const to = out.data() + row * format_.row_bytes() + first * to_bytes;
+    std::byte* const to = out.data() + row * format_.row_bytes() + first * bytes;
     if (!there) {
       for (std::uint64_t i = 0; i < columns; ++i)
-        std::memcpy(to + i * to_bytes, format_.fill.data(), to_bytes);
+        std::memcpy(to + i * bytes, format_.fill.data(), bytes);
       continue;
     }
-    const std::byte* const from = inner_.data() + row * format_.chunk_dim * from_bytes;
+    const std::byte* const from = inner_.data() + row * format_.chunk_dim * bytes;
     if (reader.Copies()) {
-      std::memcpy(to, from, columns * to_bytes);
+      std::memcpy(to, from, columns * bytes);
       continue;
     }
     for (std::uint64_t i = 0; i < columns; ++i) {
-      if (!reader.Read(from + i * from_bytes, to + i * to_bytes)) {
-        return Damaged(fmt::format("row {}, column {}: the value does not fit float32",
+      if (!reader.Read(from + i * bytes, to + i * bytes)) {
+        return Damaged(fmt::format("row {}, column {}: a uint64 does not fit int64",
                                    strip * format_.chunk_rows + row, first + i));
       }
     }

@@ -32,7 +32,7 @@ struct ZarrSourceFormat {
   std::uint64_t chunk_rows = 1;  ///< at least 1
   std::uint64_t chunk_dim = 1;
   DataType dtype = DataType::kInvalid;  ///< of the rows that ReadStrip returns
-  bool float64 = false;                 ///< stored as float64, returned as float32
+  bool uint64 = false;                  ///< stored as uint64, returned as int64
   bool big_endian = false;
   std::array<std::byte, 8> fill = {};  ///< one element of dtype, for missing chunks
 
@@ -49,8 +49,8 @@ struct ZarrSourceFormat {
   std::string key_prefix;  ///< "c" or empty
   char key_separator = '/';
 
-  std::size_t stored_element_bytes() const { return float64 ? 8 : DataTypeBytes(dtype); }
-  std::uint64_t chunk_bytes() const { return chunk_rows * chunk_dim * stored_element_bytes(); }
+  std::size_t element_bytes() const { return DataTypeBytes(dtype); }
+  std::uint64_t chunk_bytes() const { return chunk_rows * chunk_dim * element_bytes(); }
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
   /// The number of strips. A strip is a row of the chunk grid: the chunks with the same rows.
   std::uint64_t strips() const { return rows / chunk_rows + (rows % chunk_rows != 0 ? 1 : 0); }
@@ -80,11 +80,9 @@ Result<ZarrSourceFormat> ParseZarrSource(std::string_view text);
 /// it.
 class ZarrSource {
  public:
-  /// Opens the array whose zarr.json is in `folder`. With `keeps_nonzero`, a float64 that is not 0
-  /// but would become 0 as float32 counts as not fitting float32. Errors: kNotFound;
-  /// kInvalidArgument, naming the file.
-  static Result<std::unique_ptr<ZarrSource>> Open(FileSystem& fs, const Path& folder,
-                                                  bool keeps_nonzero = false);
+  /// Opens the array whose zarr.json is in `folder`. Errors: kNotFound; kInvalidArgument, naming
+  /// the file.
+  static Result<std::unique_ptr<ZarrSource>> Open(FileSystem& fs, const Path& folder);
 
   const ZarrSourceFormat& format() const { return format_; }
   std::uint64_t RowsInStrip(std::uint64_t strip) const;
@@ -92,19 +90,18 @@ class ZarrSource {
   /// Reads the rows of a strip into `out`, RowsInStrip(strip) * format().row_bytes() bytes,
   /// row-major.
   /// Errors: kInvalidArgument, naming a chunk that is damaged, has a wrong size, or contains a
-  /// float64 that does not fit float32; kIoError.
+  /// uint64 that does not fit int64; kIoError.
   Status ReadStrip(std::uint64_t strip, std::span<std::byte> out);
 
   /// Bytes of chunks and indexes that were read so far.
   std::uint64_t read_bytes() const { return read_bytes_; }
 
  private:
-  ZarrSource(FileSystem& fs, Path folder, ZarrSourceFormat format, bool keeps_nonzero)
+  ZarrSource(FileSystem& fs, Path folder, ZarrSourceFormat format)
       : fs_(fs),
         folder_(std::move(folder)),
         enclosed_(fs.Enclose(folder_)),
-        format_(std::move(format)),
-        keeps_nonzero_(keeps_nonzero) {}
+        format_(std::move(format)) {}
   /// A shard of the current row of shards, with the positions of its chunks.
   struct Shard {
     bool there = false;
@@ -125,7 +122,6 @@ class ZarrSource {
   const Path folder_;
   const std::shared_ptr<FolderEnclosure> enclosed_;  // a link in it could lead anywhere
   const ZarrSourceFormat format_;
-  const bool keeps_nonzero_;
   Path open_path_;                               // the path of file_
   std::unique_ptr<ReadableFile> file_;           // null: there is no such file
   std::uint64_t shard_row_ = ~std::uint64_t{0};  // row of the shard grid in shards_

@@ -23,7 +23,7 @@ using Compressor = ZarrSourceFormat::Compressor;
 // A limit of this reader, not of Zarr.
 constexpr std::size_t kMaxCodecs = 8;
 
-Status Bad(std::string_view field, std::string_view why) {
+Status BadSource(std::string_view field, std::string_view why) {
   return Status::InvalidArgument(BadZarrJson(field, why).message());
 }
 
@@ -47,24 +47,24 @@ Status CheckKnownFields(const ZarrJson& json) {
   for (const auto& [key, value] : json.members()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
     const bool optional = value.is_object() && ZarrAt(value, "/must_understand") == ZarrJson(false);
-    if (!optional) return Bad(fmt::format("/{}", key), "an extension that is not supported");
+    if (!optional) return BadSource(fmt::format("/{}", key), "an extension that is not supported");
   }
-  if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return Bad("/zarr_format", "not 3");
+  if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return BadSource("/zarr_format", "not 3");
   if (TextOr(json, "/node_type", "") != "array")
-    return Bad("/node_type", "not an array; give the folder of one array, not of a group");
+    return BadSource("/node_type", "not an array; give the folder of one array, not of a group");
   const ZarrJson& transformers = ZarrAt(json, "/storage_transformers");
   if (!transformers.is_null() && !transformers.empty())
-    return Bad("/storage_transformers", "not supported");
+    return BadSource("/storage_transformers", "not supported");
   return Status::Ok();
 }
 
 Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, const char* field,
                                                         std::size_t dimensions) {
   if (!list.is_array() || list.size() != dimensions)
-    return Fail(Bad(field, "does not have one entry per dimension of the shape"));
+    return Fail(BadSource(field, "does not have one entry per dimension of the shape"));
   std::array<std::uint64_t, 2> extents = {1, 1};
   for (std::size_t i = 0; i < dimensions; ++i) {
-    if (!list[i].is_unsigned()) return Fail(Bad(field, "not unsigned numbers"));
+    if (!list[i].is_unsigned()) return Fail(BadSource(field, "not unsigned numbers"));
     extents[i] = list[i].unsigned_number();
   }
   return std::pair(extents[0], extents[1]);
@@ -73,44 +73,44 @@ Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, co
 Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
   const ZarrJson& shape = ZarrAt(json, "/shape");
   if (!shape.is_array() || shape.empty() || shape.size() > 2)
-    return Bad("/shape", "an array of one or two dimensions is expected");
+    return BadSource("/shape", "an array of one or two dimensions is expected");
   format.two_dimensional = shape.size() == 2;
   RHIZOME_ASSIGN_OR_RETURN(const auto extents, Extents(shape, "/shape", shape.size()));
   std::tie(format.rows, format.dim) = extents;
-  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular") return Bad("/chunk_grid", "not regular");
+  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular") return BadSource("/chunk_grid", "not regular");
   const char* chunk_shape = "/chunk_grid/configuration/chunk_shape";
   RHIZOME_ASSIGN_OR_RETURN(const auto chunk,
                            Extents(ZarrAt(json, chunk_shape), chunk_shape, shape.size()));
   std::tie(format.chunk_rows, format.chunk_dim) = chunk;
-  if (format.dim == 0) return Bad("/shape", "the array has no columns");
-  if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(chunk_shape, "an extent is 0");
+  if (format.dim == 0) return BadSource("/shape", "the array has no columns");
+  if (format.chunk_rows == 0 || format.chunk_dim == 0) return BadSource(chunk_shape, "an extent is 0");
   std::uint64_t bytes = 8;
   if (__builtin_mul_overflow(bytes, format.rows, &bytes) ||
       __builtin_mul_overflow(bytes, format.dim, &bytes) || (bytes >> 62) != 0)
-    return Bad("/shape", "too large");
+    return BadSource("/shape", "too large");
   std::tie(format.shard_rows, format.shard_dim) = chunk;
   return Status::Ok();
 }
 
 /// Checks the size of a chunk (in a sharded array: of an inner chunk).
 Status CheckChunkBytes(const ZarrSourceFormat& format) {
-  std::uint64_t chunk_bytes = format.stored_element_bytes();
+  std::uint64_t chunk_bytes = format.element_bytes();
   if (!__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) &&
       !__builtin_mul_overflow(chunk_bytes, format.chunk_dim, &chunk_bytes) &&
       chunk_bytes <= kMaxSourceChunkBytes)
     return Status::Ok();
-  return Bad("/chunk_grid/configuration/chunk_shape",
+  return BadSource("/chunk_grid/configuration/chunk_shape",
              "a chunk is larger than 1 GiB; write the array with smaller chunks");
 }
 
 Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
   const std::string name = NameOf(ZarrAt(json, "/data_type"));
-  format.float64 = name == "float64";
-  const auto dtype = ParseDataType(format.float64 ? "float32" : name);
+  format.uint64 = name == "uint64";
+  const auto dtype = ParseDataType(format.uint64 ? "int64" : name);
   if (!dtype)
-    return Bad("/data_type",
-               fmt::format("'{}' is not one of float32, float16, float64, int64, int32, uint32, "
-                           "uint8",
+    return BadSource("/data_type",
+               fmt::format("'{}' is not one of bool, int8, int16, int32, int64, uint8, uint32, "
+                           "uint64, float16, bfloat16, float32, float64",
                            name));
   format.dtype = *dtype;
   return Status::Ok();
@@ -137,20 +137,31 @@ bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
 /// Parses a float that is specified by its bits, such as "0x7fc00001", with all digits of its
 /// width.
 std::optional<double> FloatOfBits(std::string_view text, const ZarrSourceFormat& format) {
-  const std::size_t digits = 2 * format.stored_element_bytes();
+  const std::size_t digits = 2 * format.element_bytes();
   if (!text.starts_with("0x") || text.size() != 2 + digits) return std::nullopt;
   std::uint64_t bits = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + 2, end, bits, 16);
   if (error != std::errc() || rest != end) return std::nullopt;
-  if (format.float64) return std::bit_cast<double>(bits);
-  if (format.dtype == DataType::kFloat32)
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  return HalfToFloat(static_cast<std::uint16_t>(bits));
+  switch (format.dtype) {
+    case DataType::kFloat64:
+      return std::bit_cast<double>(bits);
+    case DataType::kFloat32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    case DataType::kFloat16:
+      return HalfToFloat(static_cast<std::uint16_t>(bits));
+    default:
+      return BfloatToFloat(static_cast<std::uint16_t>(bits));
+  }
 }
 
-bool PutFloat(const ZarrJson& value, const ZarrSourceFormat& format,
-              std::array<std::byte, 8>& fill) {
+template <typename T>
+bool PutFill(T number, ZarrSourceFormat& format) {
+  std::memcpy(format.fill.data(), &number, sizeof(number));
+  return true;
+}
+
+bool PutFloat(const ZarrJson& value, ZarrSourceFormat& format) {
   double wide = 0;
   const std::string text = value.is_string() ? value.text() : std::string();
   if (const auto number = FloatOfBits(text, format)) {
@@ -165,15 +176,12 @@ bool PutFloat(const ZarrJson& value, const ZarrSourceFormat& format,
   } else {
     return false;
   }
+  if (format.dtype == DataType::kFloat64) return PutFill(wide, format);
   const auto number = static_cast<float>(wide);
   if (std::isfinite(wide) && !std::isfinite(number)) return false;
-  if (format.dtype == DataType::kFloat32) {
-    std::memcpy(fill.data(), &number, sizeof(number));
-    return true;
-  }
-  const std::uint16_t half = FloatToHalf(number);
-  std::memcpy(fill.data(), &half, sizeof(half));
-  return true;
+  if (format.dtype == DataType::kFloat32) return PutFill(number, format);
+  return PutFill(format.dtype == DataType::kFloat16 ? FloatToHalf(number) : FloatToBfloat(number),
+                 format);
 }
 
 Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
@@ -192,11 +200,21 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
     case DataType::kUint8:
       understood = PutInteger<std::uint8_t>(value, format.fill);
       break;
+    case DataType::kInt16:
+      understood = PutInteger<std::int16_t>(value, format.fill);
+      break;
+    case DataType::kInt8:
+      understood = PutInteger<std::int8_t>(value, format.fill);
+      break;
+    case DataType::kBool:
+      understood = (value == ZarrJson(true) || value == ZarrJson(false)) &&
+                   PutFill(value == ZarrJson(true), format);
+      break;
     default:
-      understood = PutFloat(value, format, format.fill);
+      understood = PutFloat(value, format);
   }
   if (understood) return Status::Ok();
-  return Bad("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
+  return BadSource("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
                                         DataTypeName(format.dtype)));
 }
 
@@ -204,12 +222,12 @@ Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {
   const ZarrJson& encoding = ZarrAt(json, "/chunk_key_encoding");
   const std::string name = NameOf(encoding);
   if (name != "default" && name != "v2")
-    return Bad("/chunk_key_encoding", "neither default nor v2");
+    return BadSource("/chunk_key_encoding", "neither default nor v2");
   if (name == "default") format.key_prefix.push_back('c');
   const std::string separator =
       TextOr(encoding, "/configuration/separator", name == "default" ? "/" : ".");
   if (separator != "/" && separator != ".")
-    return Bad("/chunk_key_encoding/configuration/separator", "neither / nor a period");
+    return BadSource("/chunk_key_encoding/configuration/separator", "neither / nor a period");
   format.key_separator = separator[0];
   return Status::Ok();
 }
@@ -221,7 +239,7 @@ Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
   } else if (name == "zstd") {
     format.blosc = CodecKind::kBloscZstd;
   } else {
-    return Bad(
+    return BadSource(
         "/codecs",
         fmt::format("compressor '{}' of blosc is not supported; use lz4, lz4hc or zstd", name));
   }
@@ -230,16 +248,16 @@ Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
 
 Status CheckCodecList(const ZarrJson& codecs, const char* field) {
   if (codecs.is_array() && !codecs.empty() && codecs.size() <= kMaxCodecs) return Status::Ok();
-  return Bad(field, "not a list of one to eight codecs");
+  return BadSource(field, "not a list of one to eight codecs");
 }
 
 /// Parses the codec `bytes`, which every array has, and returns whether it is big-endian.
 Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   const std::string name = NameOf(codec);
-  if (name == "sharding_indexed") return Fail(Bad(field, "shards within shards are not supported"));
-  if (name != "bytes") return Fail(Bad(field, fmt::format("the first is '{}', not bytes", name)));
+  if (name == "sharding_indexed") return Fail(BadSource(field, "shards within shards are not supported"));
+  if (name != "bytes") return Fail(BadSource(field, fmt::format("the first is '{}', not bytes", name)));
   const std::string endian = TextOr(codec, "/configuration/endian", "little");
-  if (endian != "little" && endian != "big") return Fail(Bad(field, "neither little nor big"));
+  if (endian != "little" && endian != "big") return Fail(BadSource(field, "neither little nor big"));
   return endian == "big";
 }
 
@@ -247,7 +265,7 @@ Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
 Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFormat& format) {
   RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, field));
   RHIZOME_ASSIGN_OR_RETURN(const bool big_endian, ParseBytes(codecs[0], field));
-  format.big_endian = big_endian && format.stored_element_bytes() > 1;
+  format.big_endian = big_endian && format.element_bytes() > 1;
   for (std::size_t i = 1; i < codecs.size(); ++i) {
     const std::string name = NameOf(codecs[i]);
     const bool compressed = format.compressor != Compressor::kNone;
@@ -255,7 +273,7 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
       ++(compressed ? format.outer_checksums : format.inner_checksums);
       continue;
     }
-    if (compressed) return Bad(field, "more than one compressor");
+    if (compressed) return BadSource(field, "more than one compressor");
     if (name == "zstd") {
       format.compressor = Compressor::kZstd;
     } else if (name == "gzip") {
@@ -264,7 +282,7 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
       format.compressor = Compressor::kBlosc;
       RHIZOME_RETURN_IF_ERROR(ParseBlosc(codecs[i], format));
     } else {
-      return Bad(field, fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
+      return BadSource(field, fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
     }
   }
   return Status::Ok();
@@ -278,7 +296,7 @@ Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
   RHIZOME_ASSIGN_OR_RETURN(index.big_endian, ParseBytes(codecs[0], kField));
   for (std::size_t i = 1; i < codecs.size(); ++i)
     if (NameOf(codecs[i]) != "crc32c")
-      return Bad(kField, fmt::format("'{}' is not bytes or crc32c", NameOf(codecs[i])));
+      return BadSource(kField, fmt::format("'{}' is not bytes or crc32c", NameOf(codecs[i])));
   index.checksums = static_cast<std::uint32_t>(codecs.size() - 1);
   return Status::Ok();
 }
@@ -287,20 +305,20 @@ Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
 /// fit in memory.
 Status CountInnerChunks(ZarrSourceFormat& format) {
   constexpr const char* kField = "/codecs/0/configuration/chunk_shape";
-  if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(kField, "an extent is 0");
+  if (format.chunk_rows == 0 || format.chunk_dim == 0) return BadSource(kField, "an extent is 0");
   if (format.shard_rows % format.chunk_rows != 0 || format.shard_dim % format.chunk_dim != 0)
-    return Bad(kField, "the shard is not a multiple of it");
+    return BadSource(kField, "the shard is not a multiple of it");
   std::uint64_t& count = format.index.inner_chunks;
   if (__builtin_mul_overflow(format.shard_rows / format.chunk_rows,
                              format.shard_dim / format.chunk_dim, &count) ||
       count > kMaxInnerChunks || format.shards_across() > kMaxSourceIndexBytes ||
       format.index_bytes() > kMaxSourceIndexBytes)
-    return Bad(kField, "too many inner chunks; write the array with larger inner chunks");
+    return BadSource(kField, "too many inner chunks; write the array with larger inner chunks");
   return Status::Ok();
 }
 
 Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
-  if (codecs.size() != 1) return Bad("/codecs", "codecs after sharding_indexed are not supported");
+  if (codecs.size() != 1) return BadSource("/codecs", "codecs after sharding_indexed are not supported");
   const ZarrJson& configuration = ZarrAt(codecs[0], "/configuration");
   constexpr const char* kShape = "/codecs/0/configuration/chunk_shape";
   format.sharded = true;
@@ -310,7 +328,7 @@ Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
   RHIZOME_RETURN_IF_ERROR(ParseIndexCodecs(ZarrAt(configuration, "/index_codecs"), format.index));
   const std::string location = TextOr(configuration, "/index_location", "end");
   if (location != "start" && location != "end")
-    return Bad("/codecs/0/configuration/index_location", "neither start nor end");
+    return BadSource("/codecs/0/configuration/index_location", "neither start nor end");
   format.index.at_start = location == "start";
   RHIZOME_RETURN_IF_ERROR(CountInnerChunks(format));
   return ParseChunkCodecs(ZarrAt(configuration, "/codecs"), "/codecs/0/configuration/codecs",

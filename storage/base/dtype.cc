@@ -11,13 +11,18 @@ struct TypeFacts {
   std::string_view name;
 };
 
-constexpr std::array<TypeFacts, 6> kTypes = {{
+constexpr std::array<TypeFacts, 11> kTypes = {{
     {DataType::kFloat32, 4, "float32"},
     {DataType::kFloat16, 2, "float16"},
     {DataType::kInt64, 8, "int64"},
     {DataType::kInt32, 4, "int32"},
     {DataType::kUint32, 4, "uint32"},
     {DataType::kUint8, 1, "uint8"},
+    {DataType::kBool, 1, "bool"},
+    {DataType::kInt8, 1, "int8"},
+    {DataType::kInt16, 2, "int16"},
+    {DataType::kBfloat16, 2, "bfloat16"},
+    {DataType::kFloat64, 8, "float64"},
 }};
 
 }  // namespace

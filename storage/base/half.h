@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace rhizome {
@@ -33,6 +34,29 @@ inline std::uint16_t FloatToHalf(float value) {
   const std::uint32_t odd = magnitude >> 13 & 1U;
   const std::uint32_t rounded = magnitude - 0x38000000U + 0xFFFU + odd;
   return static_cast<std::uint16_t>(sign | rounded >> 13);
+}
+
+/// Converts bfloat16, the upper half of a binary32, exactly.
+inline float BfloatToFloat(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// Rounds binary32 to the nearest bfloat16, ties to even. A value that is too large becomes
+/// infinite; NaN remains NaN.
+inline std::uint16_t FloatToBfloat(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+/// Rounds binary64 to a binary32 that rounds to the same binary16 or bfloat16 as the number itself:
+/// an inexact result is the neighbour whose last bit is 1.
+inline float RoundToOdd(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
+  const bool away = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
+  const float below = away ? std::nextafter(nearest, 0.0F) : nearest;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(below) | 1U);
 }
 
 }  // namespace internal

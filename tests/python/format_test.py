@@ -16,7 +16,8 @@ import numpy as np
 from google_crc32c import value as crc32c
 
 RHIZOME = os.environ["RHIZOME"]
-DTYPES = {1: "float32", 2: "float16", 3: "int64", 4: "int32", 5: "uint32", 6: "uint8"}
+DTYPES = {1: "float32", 2: "float16", 3: "int64", 4: "int32", 5: "uint32", 6: "uint8", 7: "bool", 8: "int8",
+          9: "int16", 10: "bfloat16", 11: "float64"}
 LAYOUTS = {1: "row", 2: "chunk"}
 FILE_KINDS = {"topology": 1, "order": 2, "ids": 3}
 

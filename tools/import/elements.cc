@@ -10,33 +10,33 @@
 
 #include "index/input/convert.h"
 #include "index/input/number.h"
+#include "index/input/timestamp.h"
 #include "rhizome/graph_types.h"
+#include "rhizome/text_values.h"
+#include "storage/array/array_facts.h"
+#include "storage/base/half.h"
 #include "storage/section/untrusted_json.h"
 
-// Conversion of array elements: binary to float32 and JSON (ToFloats, ToJson), text and JSON to
-// binary (ParseElement, ParseElementJson), and the class names of a store (ClassNames).
+// Conversion of array elements: binary to float32, JSON and text (ToFloats, ToJson, ElementText),
+// text and JSON to binary (ParseElement, ParseElementJson), and the class names of a store
+// (ClassNames).
 
 namespace rhizome {
 namespace {
-
-/// Converts IEEE binary16 to binary32, exactly.
-float HalfToFloat(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1F;
-  const std::uint32_t mantissa = half & 0x3FF;
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
-}
 
 template <typename T>
 T ElementAt(std::span<const std::byte> raw, std::size_t i) {
   T element;
   std::memcpy(&element, raw.data() + i * sizeof(T), sizeof(T));
   return element;
+}
+
+/// Returns element i of a type of two bytes, float16 or bfloat16.
+float NarrowAt(DataType dtype, std::span<const std::byte> raw, std::size_t i) {
+  float wide = 0;
+  static_cast<void>(ConvertElements(dtype, raw.subspan(2 * i, 2), DataType::kFloat32,
+                                    std::as_writable_bytes(std::span(&wide, 1))));
+  return wide;
 }
 
 /// Calls `use` with element i of `raw` as a C++ type that holds it exactly.
@@ -46,7 +46,7 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
     case DataType::kFloat32:
       return use(ElementAt<float>(raw, i));
     case DataType::kFloat16:
-      return use(HalfToFloat(ElementAt<std::uint16_t>(raw, i)));
+      return use(NarrowAt(dtype, raw, i));
     case DataType::kInt64:
       return use(ElementAt<std::int64_t>(raw, i));
     case DataType::kInt32:
@@ -55,6 +55,16 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
       return use(ElementAt<std::uint32_t>(raw, i));
     case DataType::kUint8:
       return use(ElementAt<std::uint8_t>(raw, i));
+    case DataType::kInt16:
+      return use(ElementAt<std::int16_t>(raw, i));
+    case DataType::kInt8:
+      return use(ElementAt<std::int8_t>(raw, i));
+    case DataType::kBool:
+      return use(ElementAt<std::uint8_t>(raw, i) != 0);
+    case DataType::kBfloat16:
+      return use(NarrowAt(dtype, raw, i));
+    case DataType::kFloat64:
+      return use(ElementAt<double>(raw, i));
     case DataType::kInvalid:
       return use(0.0F);
   }
@@ -62,15 +72,19 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
 
 /// Bit patterns of the non-finite values of a float type.
 struct FloatBits {
-  std::uint32_t sign;
-  std::uint32_t infinity;
-  std::uint32_t nan;  // the default NaN: quiet, positive, without payload
+  std::uint64_t sign;
+  std::uint64_t infinity;
+  std::uint64_t nan;  // the default NaN: quiet, positive, without payload
   int digits;         // number of hexadecimal digits
 };
 
 std::optional<FloatBits> FloatBitsOf(DataType dtype) {
   if (dtype == DataType::kFloat32) return FloatBits{0x80000000U, 0x7F800000U, 0x7FC00000U, 8};
   if (dtype == DataType::kFloat16) return FloatBits{0x8000U, 0x7C00U, 0x7E00U, 4};
+  if (dtype == DataType::kBfloat16) return FloatBits{0x8000U, 0x7F80U, 0x7FC0U, 4};
+  if (dtype == DataType::kFloat64)
+    return FloatBits{std::uint64_t{1} << 63, std::uint64_t{0x7FF} << 52, std::uint64_t{0xFFF} << 51,
+                     16};
   return std::nullopt;
 }
 
@@ -79,7 +93,7 @@ constexpr std::string_view kNegativeInfinity = "-Infinity";
 constexpr std::string_view kNan = "NaN";
 constexpr std::string_view kNanBits = "NaN(0x";  // the hexadecimal bits and ")" follow
 
-std::string NameOfNonFinite(const FloatBits& format, std::uint32_t bits) {
+std::string NameOfNonFinite(const FloatBits& format, std::uint64_t bits) {
   if (bits == format.infinity) return std::string(kInfinity);
   if (bits == (format.infinity | format.sign)) return std::string(kNegativeInfinity);
   if (bits == format.nan) return std::string(kNan);
@@ -87,14 +101,14 @@ std::string NameOfNonFinite(const FloatBits& format, std::uint32_t bits) {
 }
 
 /// Returns the bits that NameOfNonFinite printed as `name`, or nullopt for any other text.
-std::optional<std::uint32_t> NonFiniteBits(const FloatBits& format, std::string_view name) {
+std::optional<std::uint64_t> NonFiniteBits(const FloatBits& format, std::string_view name) {
   if (name == kInfinity) return format.infinity;
   if (name == kNegativeInfinity) return format.infinity | format.sign;
   if (name == kNan) return format.nan;
   if (!name.starts_with(kNanBits) || !name.ends_with(')')) return std::nullopt;
   name.remove_prefix(kNanBits.size());
   name.remove_suffix(1);
-  std::uint32_t bits = 0;
+  std::uint64_t bits = 0;
   const char* const end = name.data() + name.size();
   const auto [at, error] = std::from_chars(name.data(), end, bits, 16);
   const bool whole =
@@ -104,9 +118,28 @@ std::optional<std::uint32_t> NonFiniteBits(const FloatBits& format, std::string_
 }
 
 /// Returns the bits of a float element.
-std::uint32_t BitsAt(DataType dtype, std::span<const std::byte> raw, std::size_t i) {
-  return dtype == DataType::kFloat32 ? ElementAt<std::uint32_t>(raw, i)
-                                     : ElementAt<std::uint16_t>(raw, i);
+std::uint64_t BitsAt(DataType dtype, std::span<const std::byte> raw, std::size_t i) {
+  if (DataTypeBytes(dtype) == 8) return ElementAt<std::uint64_t>(raw, i);
+  if (DataTypeBytes(dtype) == 4) return ElementAt<std::uint32_t>(raw, i);
+  return ElementAt<std::uint16_t>(raw, i);
+}
+
+/// Stores the low bytes, as many as the dtype has.
+bool StoreBits(DataType dtype, std::uint64_t bits, std::span<std::byte> out) {
+  std::memcpy(out.data(), &bits, DataTypeBytes(dtype));  // little-endian, as everywhere
+  return true;
+}
+
+/// Returns whether an element of a float type is infinite or NaN.
+bool IsNonFinite(const FloatBits& format, std::uint64_t bits) {
+  return (bits & ~format.sign) >= format.infinity;
+}
+
+/// Returns an element of an integer type, or of bool.
+std::int64_t IntegerAt(DataType dtype, std::span<const std::byte> raw, std::size_t i) {
+  std::int64_t integer = 0;
+  VisitElement(dtype, raw, i, [&](auto element) { integer = static_cast<std::int64_t>(element); });
+  return integer;
 }
 
 Json NumberJson(float number) {
@@ -121,58 +154,105 @@ Json NumberJson(T number) {
   return number;
 }
 
-template <typename T>
-bool StoreElement(T element, std::span<std::byte> out) {
-  std::memcpy(out.data(), &element, sizeof(T));
-  return true;
+/// Returns a time as text, or as a number if its year has no four digits.
+Json TimestampJson(std::int64_t time) {
+  std::string text = TimestampText(time);
+  if (ParseCanonicalInteger(text)) return time;
+  return text;
 }
 
-template <typename T>
-bool ParseInteger(std::string_view text, std::span<std::byte> out) {
-  const auto integer = ParseCanonicalInteger(text);
-  return integer && std::in_range<T>(*integer) && StoreElement(static_cast<T>(*integer), out);
+Json ElementJson(const ElementType& type, std::span<const std::byte> raw, std::size_t i) {
+  if (const auto format = FloatBitsOf(type.dtype)) {
+    const std::uint64_t bits = BitsAt(type.dtype, raw, i);
+    if (IsNonFinite(*format, bits)) return NameOfNonFinite(*format, bits);
+  } else if (type.null || type.is_timestamp || type.is_bool) {
+    const std::int64_t integer = IntegerAt(type.dtype, raw, i);
+    if (integer == type.null) return nullptr;
+    if (type.is_timestamp) return TimestampJson(integer);
+    if (type.is_bool && (integer == 0 || integer == 1)) return integer == 1;
+  }
+  Json value;
+  VisitElement(type.dtype, raw, i, [&](auto element) { value = NumberJson(element); });
+  return value;
 }
 
-bool ParseHalf(std::string_view text, std::span<std::byte> out) {
-  const auto number = ParseFiniteFloat(text);
-  if (!number) return false;
-  const auto refused = ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&*number, 1)),
-                                       DataType::kFloat16, out.first(sizeof(std::uint16_t)));
-  return !refused;
+/// Stores an integer that is not the one that means null.
+bool StoreInteger(const ElementType& type, std::int64_t integer, std::span<std::byte> out) {
+  return integer != type.null &&
+         !ConvertElements(DataType::kInt64, std::as_bytes(std::span(&integer, 1)), type.dtype,
+                          out.first(DataTypeBytes(type.dtype)));
+}
+
+bool StoreNull(const ElementType& type, std::span<std::byte> out) {
+  if (const auto format = FloatBitsOf(type.dtype)) return StoreBits(type.dtype, format->nan, out);
+  if (!type.null) return false;
+  return !ConvertElements(DataType::kInt64, std::as_bytes(std::span(&*type.null, 1)), type.dtype,
+                          out.first(DataTypeBytes(type.dtype)));
 }
 
 }  // namespace
 
-bool ParseElement(DataType dtype, std::string_view text, std::span<std::byte> out) {
-  switch (dtype) {
-    case DataType::kFloat32: {
-      const auto number = ParseFiniteFloat(text);
-      return number && StoreElement(*number, out);
-    }
-    case DataType::kFloat16:
-      return ParseHalf(text, out);
-    case DataType::kInt64:
-      return ParseInteger<std::int64_t>(text, out);
-    case DataType::kInt32:
-      return ParseInteger<std::int32_t>(text, out);
-    case DataType::kUint32:
-      return ParseInteger<std::uint32_t>(text, out);
-    case DataType::kUint8:
-      return ParseInteger<std::uint8_t>(text, out);
-    case DataType::kInvalid:
-      return false;
-  }
-  return false;
+ElementType::ElementType(DataType type,
+                         const std::vector<std::pair<std::string, std::string>>& attributes)
+    : ElementType(type) {
+  if (IsFloat(type)) return;
+  null = NullOf(attributes);
+  is_timestamp = TypeOf(attributes) == kTypeTimestamp && type == DataType::kInt64;
+  is_bool = is_bool || TypeOf(attributes) == kTypeBool;
 }
 
-bool ParseElementJson(DataType dtype, const Json& value, std::span<std::byte> out) {
-  if (value.is_number()) return ParseElement(dtype, value.dump(), out);
-  const auto format = FloatBitsOf(dtype);
-  if (!value.is_string() || !format) return false;
-  const auto bits = NonFiniteBits(*format, value.get_ref<const std::string&>());
-  if (!bits) return false;
-  return dtype == DataType::kFloat32 ? StoreElement(*bits, out)
-                                     : StoreElement(static_cast<std::uint16_t>(*bits), out);
+bool ParseElement(const ElementType& type, std::string_view text, std::span<std::byte> out) {
+  if (IsNullWord(text)) return StoreNull(type, out);
+  if (IsFloat(type.dtype)) return ParseElement(type.dtype, text, out);
+  if (type.is_timestamp)
+    if (const auto time = ParseTimestamp(text)) return StoreInteger(type, *time, out);
+  if (type.is_bool)
+    if (const auto value = ParseBool(text)) return StoreInteger(type, *value ? 1 : 0, out);
+  const auto integer = ParseCanonicalInteger(text);
+  return integer && StoreInteger(type, *integer, out);
+}
+
+bool ParseElementJson(const ElementType& type, const Json& value, std::span<std::byte> out) {
+  if (value.is_null()) return StoreNull(type, out);
+  if (value.is_number()) return ParseElement(type, value.dump(), out);
+  if (value.is_boolean()) return type.is_bool && StoreInteger(type, value.get<bool>() ? 1 : 0, out);
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  if (type.is_timestamp) return !text.empty() && ParseElement(type, text, out);
+  const auto format = FloatBitsOf(type.dtype);
+  const auto bits = format ? NonFiniteBits(*format, text) : std::nullopt;
+  return bits && StoreBits(type.dtype, *bits, out);
+}
+
+std::string QuoteNonFinite(std::string_view json) {
+  std::string out;
+  bool in_string = false;
+  while (!json.empty()) {
+    std::size_t length = 1;
+    if (in_string && json.front() == '\\') {
+      length = std::min<std::size_t>(2, json.size());
+    } else if (json.front() == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      for (const std::string_view name : {kNegativeInfinity, kInfinity, kNan}) {
+        if (!json.starts_with(name)) continue;
+        out += fmt::format("\"{}\"", name);
+        length = 0;
+        json.remove_prefix(name.size());
+        break;
+      }
+    }
+    out += json.substr(0, length);
+    json.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string ExpectedElement(const ElementType& type) {
+  if (type.is_timestamp) return "a time (2024-05-01T12:30:00Z)";
+  if (type.is_bool) return "true or false";
+  const bool vowel = DataTypeName(type.dtype).front() == 'i';
+  return fmt::format("{} {} number", vowel ? "an" : "a", DataTypeName(type.dtype));
 }
 
 void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> out) {
@@ -185,20 +265,21 @@ void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> o
   }
 }
 
-Json ToJson(DataType dtype, std::span<const std::byte> raw) {
+Json ToJson(const ElementType& type, std::span<const std::byte> raw) {
   Json values = Json::array();
-  const auto format = FloatBitsOf(dtype);
-  for (std::size_t i = 0; i < raw.size() / DataTypeBytes(dtype); ++i) {
-    if (format) {
-      const std::uint32_t bits = BitsAt(dtype, raw, i);
-      if ((bits & ~format->sign) >= format->infinity) {
-        values.push_back(NameOfNonFinite(*format, bits));
-        continue;
-      }
-    }
-    VisitElement(dtype, raw, i, [&](auto element) { values.push_back(NumberJson(element)); });
-  }
+  for (std::size_t i = 0; i < raw.size() / DataTypeBytes(type.dtype); ++i)
+    values.push_back(ElementJson(type, raw, i));
   return values;
+}
+
+std::string ElementText(const ElementType& type, std::span<const std::byte> raw) {
+  const Json value = ElementJson(type, raw, 0);
+  if (value.is_null()) return {};
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  if (text == kInfinity) return "inf";
+  if (text == kNegativeInfinity) return "-inf";
+  return text.starts_with(kNan) ? "nan" : text;
 }
 
 Result<std::vector<std::byte>> ReadVertexRow(const GraphSnapshot& graph, const ChunkArray& array,
@@ -213,21 +294,13 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   if (entry == nullptr || entry->dim != 1) return std::optional<ClassNames>();
   ClassNames labels;
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
-  for (const auto& [key, value] : entry->attributes) {
-    if (key != kLabelNames) continue;
-    // The contents of a store are untrusted: names that do not parse are ignored.
-    const Json names = ParseUntrustedJson(value);
-    if (!names.is_array()) continue;
-    for (const Json& name : names) {
-      labels.names_.push_back(name.is_string() ? name.get<std::string>() : std::string());
-    }
-  }
+  RHIZOME_ASSIGN_OR_RETURN(labels.names_, ReadClassNames(*opened.graph));
   return std::optional<ClassNames>(std::move(labels));
 }
 
 Result<Json> ClassNames::Of(const GraphSnapshot& graph, VertexId vertex) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(graph, *array_, vertex));
-  Json number = ToJson(array_->entry().dtype, row)[0];
+  Json number = ToJson(ElementType(array_->entry()), row)[0];
   if (!number.is_number_integer()) return number;
   const auto index = number.get<std::int64_t>();
   if (index < 0 || static_cast<std::uint64_t>(index) >= names_.size()) return number;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "index/ingest/row_sources.h"
+#include "index/input/convert.h"
 #include "index/input/input_stream.h"
 #include "index/input/npy.h"
 #include "tools/cli/yaml_file.h"
@@ -157,10 +158,10 @@ class GraphBoltReader {
 
   Result<EdgeFile> EdgesOf(const nlohmann::json& item) const {
     EdgeFile file;
-    file.sources_first = TextOf(item, "format") == "numpy";
-    RHIZOME_ASSIGN_OR_RETURN(file.path, file.sources_first
-                                            ? FileOf(item, "graph.edges", "numpy", ".npy")
-                                            : FileOf(item, "graph.edges", "csv", ".csv"));
+    const bool numpy = TextOf(item, "format") == "numpy";
+    file.sources_first = numpy;
+    RHIZOME_ASSIGN_OR_RETURN(file.path, numpy ? FileOf(item, "graph.edges", "numpy", ".npy")
+                                              : FileOf(item, "graph.edges", "csv", ".csv"));
     return file;
   }
 
@@ -177,7 +178,7 @@ class GraphBoltReader {
       }
       RHIZOME_ASSIGN_OR_RETURN(const Path path, FileOf(item, entry, "numpy", ".npy"));
       RHIZOME_RETURN_IF_ERROR(CheckRows(path));
-      const auto open = [path](FileSystem& fs) { return OpenNpyRows(fs, path, Float64::kRounded); };
+      const auto open = [path](FileSystem& fs) { return OpenNpyRows(fs, path); };
       if (domain == "node") {
         parts[name].push_back({TextOf(item, "type"), path, open});
         continue;
@@ -199,7 +200,7 @@ class GraphBoltReader {
 
   /// Checks that a file can be read as rows; arrays of more than two dimensions cannot.
   Status CheckRows(const Path& path) const {
-    const auto reader = NpyReader::Open(fs_, path, {.float64 = true});
+    const auto reader = NpyReader::Open(fs_, path);
     if (reader) return Status::Ok();
     const Status& bad = reader.error();
     if (bad.code() != StatusCode::kInvalidArgument) return bad;
@@ -290,12 +291,9 @@ class GraphBoltReader {
   Result<bool> HasClasses(const std::vector<ItemSet>& sets) const {
     for (const ItemSet& set : sets) {
       if (!set.labels) continue;
-      RHIZOME_ASSIGN_OR_RETURN(const auto reader,
-                               NpyReader::Open(fs_, *set.labels, {.float64 = true}));
+      RHIZOME_ASSIGN_OR_RETURN(const auto reader, NpyReader::Open(fs_, *set.labels));
       const NpyHeader& header = reader->header();
-      if (header.dim() != 1 || header.dtype == DataType::kFloat32 ||
-          header.dtype == DataType::kFloat16)
-        return false;
+      if (header.dim() != 1 || IsFloat(header.dtype)) return false;
     }
     return true;
   }

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+#include <array>
 #include <cstring>
 #include <utility>
 
+#include "index/generation/graph_builder.h"
 #include "index/input/number.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/escaped_text.h"
 #include "storage/section/untrusted_json.h"
-#include "tools/import/elements.h"
 
 namespace rhizome {
 namespace {
@@ -51,28 +51,51 @@ std::optional<std::int64_t> IntegerOf(const Json& value) {
   return value.get<std::int64_t>();
 }
 
-/// Returns whether a nonzero edge attribute or weight would be rounded to 0.
-bool Vanishes(DataType dtype, std::string_view text) {
-  return dtype == DataType::kFloat32 && VanishesInFloat32(text);
+/// Parses an edge attribute by `parse`, ParseElement or ParseElementJson. Returns nullopt for
+/// malformed text or JSON.
+template <typename Given, typename Parse>
+std::optional<EdgeValue> AttributeOf(const EdgeAttributeInfo& info, const Given& given,
+                                     const Parse& parse) {
+  std::array<std::byte, 8> element{};
+  if (!parse(ElementType(info), given, element)) return std::nullopt;
+  const auto as = [&]<typename T>(T value) {
+    std::memcpy(&value, element.data(), sizeof(value));
+    return EdgeValue(value);
+  };
+  if (info.dtype == DataType::kInt64) return as(std::int64_t{0});
+  return info.dtype == DataType::kFloat32 ? as(0.0F) : as(0.0);
 }
-bool Vanishes(DataType dtype, const Json& value) {
-  return dtype == DataType::kFloat32 && value.is_number_float() &&
-         VanishesInFloat32(value.get<double>());
+std::optional<EdgeValue> AttributeOf(const EdgeAttributeInfo& info, std::string_view text) {
+  return AttributeOf(info, text, [](const ElementType& type, std::string_view given, auto& out) {
+    return ParseElement(type, given, out);
+  });
+}
+std::optional<EdgeValue> AttributeOf(const EdgeAttributeInfo& info, const Json& value) {
+  return AttributeOf(info, value, [](const ElementType& type, const Json& given, auto& out) {
+    return ParseElementJson(type, given, out);
+  });
 }
 
-/// Parses an edge attribute and returns its stored bits, or nullopt for malformed text or JSON.
-std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text) {
-  if (dtype == DataType::kInt64) return ParseCanonicalInteger(text);
-  const auto number = ParseFiniteFloat(text);
+/// Returns why a float32 attribute cannot have a number: it would be 0, or another integer.
+std::optional<std::string_view> Lost(const EdgeAttributeInfo& info, std::string_view text) {
+  if (info.dtype != DataType::kFloat32) return std::nullopt;
+  const auto number = ParseDouble(text);
   if (!number) return std::nullopt;
-  return std::bit_cast<std::int64_t>(double{*number});
+  return LostInFloat32(*number);
 }
-std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
-  if (dtype == DataType::kInt64) return IntegerOf(value);
-  float number = 0;
-  if (!ParseElementJson(DataType::kFloat32, value, std::as_writable_bytes(std::span(&number, 1))))
-    return std::nullopt;
-  return std::bit_cast<std::int64_t>(double{number});
+std::optional<std::string_view> Lost(const EdgeAttributeInfo& info, const Json& value) {
+  if (info.dtype != DataType::kFloat32 || !value.is_number()) return std::nullopt;
+  return LostInFloat32(value.get<double>());
+}
+
+/// Parses a weight of JSON. Returns the reason if it is not one.
+std::optional<std::string> TakeWeight(const Json& value, float& weight) {
+  if (!value.is_number() || !ParseElement(DataType::kFloat32, value.dump(),
+                                          std::as_writable_bytes(std::span(&weight, 1))))
+    return fmt::format("the weight {} is not a finite number", value.dump());
+  if (VanishesInFloat32(value.get<double>()))
+    return fmt::format("the weight {} {}", value.dump(), kVanishes);
+  return std::nullopt;
 }
 
 /// Returns the id of a vertex from a JSON integer or string, or nullopt.
@@ -86,10 +109,9 @@ std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
+/// Explains why null is refused: an array has a value for it only if it had nulls from the start.
 std::string_view AboutNull(const Json& value) {
-  return value.is_null() ? "; `changes` of an older version wrote null for NaN, Infinity and "
-                           "-Infinity: export the changes again"
-                         : "";
+  return value.is_null() ? "; it has no value that means null" : "";
 }
 
 /// Parses a number, or a list of numbers if the attribute has several, into `edge`. Returns an
@@ -101,14 +123,34 @@ std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Js
     return fmt::format("{} of '{}' is not a list of {} numbers", value.dump(), info.name, info.dim);
   for (std::uint64_t i = 0; i < info.dim; ++i) {
     const Json& number = list ? value[i] : value;
-    const auto bits = AttributeBits(info.dtype, number);
-    if (Vanishes(info.dtype, number))
-      return fmt::format("{} of '{}' {}", number.dump(), info.name, kVanishes);
-    if (!bits)
-      return fmt::format("{} of '{}' is not {} {} number{}", value.dump(), info.name,
-                         info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype),
-                         AboutNull(number));
-    edge.attributes[info.first_value + i] = EdgeValue::OfBits(info.dtype, *bits);
+    const auto parsed = AttributeOf(info, number);
+    if (const auto reason = Lost(info, number))
+      return fmt::format("{} of '{}' {}", number.dump(), info.name, *reason);
+    if (!parsed)
+      return fmt::format("{} of '{}' is not {}{}", value.dump(), info.name,
+                         ExpectedElement(ElementType(info)), AboutNull(number));
+    edge.attributes[info.first_value + i] = *parsed;
+  }
+  return std::nullopt;
+}
+
+Status NoArray(std::string_view name) {
+  return Status::NotFound(
+      fmt::format("the new store has no array '{}'; give its schema by --schema", name));
+}
+
+/// Returns the member that names something and has a bare NaN or infinity as its value; nullopt if
+/// there is none.
+std::optional<std::string_view> NonFiniteName(std::string_view text) {
+  for (const std::string_view name : {"op", "src", "dst", "id", "type"}) {
+    const std::size_t at = text.find(fmt::format("\"{}\"", name));
+    if (at == text.npos) continue;
+    const std::size_t colon = text.find_first_not_of(" \t", at + name.size() + 2);
+    if (colon == text.npos || text[colon] != ':') continue;
+    const std::size_t value = text.find_first_not_of(" \t", colon + 1);
+    if (value == text.npos) continue;
+    for (const std::string_view number : {"NaN", "Infinity", "-Infinity"})
+      if (text.substr(value).starts_with(number)) return name;
   }
   return std::nullopt;
 }
@@ -138,8 +180,8 @@ const char* const kUpdateJsonHelp =
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
     "Other keys of an edge are edge attributes. For one line, \"op\": \"put\", \"upsert\"\n"
-    "or \"delete\" replaces the verb. In rows, NaN and infinities are strings:\n"
-    "\"NaN\", \"Infinity\", \"-Infinity\".\n";
+    "or \"delete\" replaces the verb. NaN and infinities are NaN, Infinity,\n"
+    "-Infinity, also as strings; times are ISO 8601; null is for no value.\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
                                                      UpdateFormat format,
@@ -170,8 +212,9 @@ std::optional<std::size_t> UpdateFile::AttributeNumber(std::string_view name) co
 }
 
 Status UpdateFile::FindArray(std::string_view name) {
+  if (graph_ == nullptr) return NoArray(name);
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_->store().OpenArray(name));
-  dtype_ = array->entry().dtype;
+  element_ = ElementType(array->entry());
   dim_ = array->entry().dim;
   return Status::Ok();
 }
@@ -263,16 +306,21 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
       return fmt::format("the weight '{}' {}", fields[*weight_], kVanishes);
     edge.weight = *weight;
   }
+  gives_weights_ = gives_weights_ || weight_.has_value();
   if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
   for (const auto& [column, number] : attributes_) {
     const EdgeAttributeInfo& info = edge_attributes_[number];
-    const auto bits = AttributeBits(info.dtype, fields[column]);
-    if (Vanishes(info.dtype, fields[column]))
-      return fmt::format("'{}' in the column '{}' {}", fields[column], info.name, kVanishes);
-    if (!bits)
-      return fmt::format("'{}' in the column '{}' is not a {} number", fields[column], info.name,
-                         DataTypeName(info.dtype));
-    edge.attributes[info.first_value] = EdgeValue::OfBits(info.dtype, *bits);
+    if (const ArrayEntry* const texts = TextsOfAttribute(info)) {
+      if (auto reason = TakeTexts(info, *texts, std::string(fields[column]), edge)) return reason;
+      continue;
+    }
+    const auto parsed = AttributeOf(info, fields[column]);
+    if (const auto reason = Lost(info, fields[column]))
+      return fmt::format("'{}' in the column '{}' {}", fields[column], info.name, *reason);
+    if (!parsed)
+      return fmt::format("'{}' in the column '{}' is not {}", fields[column], info.name,
+                         ExpectedElement(ElementType(info)));
+    edge.attributes[info.first_value] = *parsed;
   }
   ExternalId src{std::string(fields[id_])};
   ExternalId dst{std::string(fields[dst_])};
@@ -290,12 +338,17 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
   if (fields.size() != dim_ + 1)
     return fmt::format("{} fields, but a line of array '{}' has an id and {} values", fields.size(),
                        format_.array, dim_);
-  const std::size_t element_bytes = DataTypeBytes(dtype_);
+  const ArrayEntry* const entry = graph_->store().manifest().FindArray(format_.array);
+  if (HasTexts(*entry)) {
+    const std::vector<std::string> texts(fields.begin() + 1, fields.end());
+    return PutTexts(*entry, texts, ExternalId(std::string(fields[0])), batch);
+  }
+  const std::size_t element_bytes = DataTypeBytes(element_.dtype);
   std::vector<std::byte> row(dim_ * element_bytes);
   for (std::size_t i = 0; i < dim_; ++i) {
-    if (!ParseElement(dtype_, fields[i + 1], std::span(row).subspan(i * element_bytes)))
-      return fmt::format("value {}, '{}', is not a {} number", i + 1, fields[i + 1],
-                         DataTypeName(dtype_));
+    if (!ParseElement(element_, fields[i + 1], std::span(row).subspan(i * element_bytes)))
+      return fmt::format("value {}, '{}', is not {}", i + 1, fields[i + 1],
+                         ExpectedElement(element_));
   }
   batch.PutRow(ExternalId(std::string(fields[0])), format_.array, row);
   return std::nullopt;
@@ -304,6 +357,11 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
   std::optional<std::string> repeated;
+  std::string quoted;
+  if (text.find_first_of("NI") != text.npos) {
+    if (const auto name = NonFiniteName(text)) return fmt::format("has no name as \"{}\"", *name);
+    text = quoted = QuoteNonFinite(text);
+  }
   Json object = ParseUntrustedJson(text, &repeated);
   if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
   if (object.is_discarded()) return WhyNoJson(text);
@@ -349,15 +407,15 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
     if (key == "type") {
       edge.type = value.get<std::string>();
     } else if (key == "weight") {
-      const auto bits = AttributeBits(DataType::kFloat32, value);
-      edge.weight = bits ? static_cast<float>(std::bit_cast<double>(*bits)) : NAN;
-      if (!std::isfinite(edge.weight))
-        return fmt::format("the weight {} is not a finite number", value.dump());
-      if (Vanishes(DataType::kFloat32, value))
-        return fmt::format("the weight {} {}", value.dump(), kVanishes);
+      gives_weights_ = true;
+      if (auto reason = TakeWeight(value, edge.weight)) return reason;
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(edge_attributes_));
-      if (auto reason = TakeAttribute(edge_attributes_[*number], value, edge)) return reason;
+      const EdgeAttributeInfo& info = edge_attributes_[*number];
+      const ArrayEntry* const texts = TextsOfAttribute(info);
+      if (auto reason = texts != nullptr ? TakeTexts(info, *texts, value, edge)
+                                         : TakeAttribute(info, value, edge))
+        return reason;
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
@@ -398,21 +456,65 @@ UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb ver
   return std::nullopt;
 }
 
-UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& values,
+UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& given,
                                            const ExternalId& id, WriteBatch& batch) {
+  if (graph_ == nullptr) return NoArray(array).message();
   const ArrayEntry* entry = graph_->store().manifest().FindArray(array);
   if (entry == nullptr) return graph_->store().OpenArray(array).error().message();
+  const bool one = HasTexts(*entry) && (given.is_string() || given.is_null());
+  const Json values = one ? Json::array({given}) : given;
   if (!values.is_array() || values.size() != entry->dim)
     return fmt::format("the row of array '{}' is not a list of {} numbers", array, entry->dim);
-  const std::size_t element_bytes = DataTypeBytes(entry->dtype);
+  if (HasTexts(*entry)) {
+    std::vector<std::string> texts;
+    for (const Json& value : values) {
+      if (!value.is_string() && !value.is_null())
+        return fmt::format("{} of array '{}' is neither a text nor null (none)", value.dump(),
+                           array);
+      texts.push_back(value.is_null() ? std::string() : value.get<std::string>());
+    }
+    return PutTexts(*entry, texts, id, batch);
+  }
+  const ElementType type(*entry);
+  const std::size_t element_bytes = DataTypeBytes(type.dtype);
   std::vector<std::byte> row(entry->row_bytes());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto element = std::span(row).subspan(i * element_bytes, element_bytes);
-    if (ParseElementJson(entry->dtype, values[i], element)) continue;
-    return fmt::format("value {} of array '{}', {}, is not a {} number{}", i + 1, array,
-                       values[i].dump(), DataTypeName(entry->dtype), AboutNull(values[i]));
+    if (ParseElementJson(type, values[i], element)) continue;
+    return fmt::format("value {} of array '{}', {}, is not {}{}", i + 1, array, values[i].dump(),
+                       ExpectedElement(type), AboutNull(values[i]));
   }
   batch.PutRow(id, array, row);
+  return std::nullopt;
+}
+
+/// Returns the array of an attribute that holds texts; nullptr for any other attribute.
+const ArrayEntry* UpdateFile::TextsOfAttribute(const EdgeAttributeInfo& info) const {
+  const ArrayEntry* const array = graph_->store().manifest().FindArray(EdgeArrayName(info.name, 0));
+  return array != nullptr && HasTexts(*array) ? array : nullptr;
+}
+
+UpdateFile::Reason UpdateFile::PutTexts(const ArrayEntry& entry, std::span<const std::string> texts,
+                                        const ExternalId& id, WriteBatch& batch) {
+  std::vector<std::int64_t> codes;
+  for (const std::string& text : texts) {
+    const auto code = texts_->CodeOf(entry, text);
+    if (!code) return code.error().message();
+    codes.push_back(*code);
+  }
+  batch.PutRow(id, entry.name, codes);
+  return std::nullopt;
+}
+
+/// Takes the text of an attribute of an edge; null or an empty text: none.
+UpdateFile::Reason UpdateFile::TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry,
+                                         const Json& value, EdgeFields& edge) {
+  if (!value.is_string() && !value.is_null())
+    return fmt::format("{} of '{}' is neither a text nor null (none)", value.dump(), info.name);
+  const auto code =
+      texts_->CodeOf(entry, value.is_null() ? std::string() : value.get<std::string>());
+  if (!code) return code.error().message();
+  edge.attributes[info.first_value] = EdgeValue(*code);
   return std::nullopt;
 }
 

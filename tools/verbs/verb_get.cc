@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "index/graph/edges_of_vertex.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text.h"
 #include "tools/import/elements.h"
+#include "tools/import/stored_texts.h"
 #include "tools/verbs/verbs.h"
 #include "tools/verbs/vertex_array.h"
 
@@ -79,6 +81,11 @@ std::string DescribeGet(const Json& f) {
   return text;
 }
 
+/// Returns the type of an array's values as people see them.
+std::string_view ShownType(const ArrayEntry& entry) {
+  return HasTexts(entry) ? kTypeText : DataTypeName(entry.dtype);
+}
+
 Result<Json> DegreesOf(const GraphSnapshot& graph, VertexId vertex) {
   RHIZOME_ASSIGN_OR_RETURN(const auto degrees, CountEdgesOf(graph, vertex, Direction::kBoth));
   const std::vector<std::string> types = graph.edge_types();
@@ -92,20 +99,20 @@ Result<Json> DegreesOf(const GraphSnapshot& graph, VertexId vertex) {
 
 /// Returns the arrays of a card: a row in each array of vertices that users see, of several
 /// versions the one that the plain name means. Label and split have fields of their own.
-Result<Json> ArraysOfCard(const OpenedGraph& opened, VertexId vertex, const Session& session,
-                          Json& card) {
+Result<Json> ArraysOfCard(const OpenedGraph& opened, StoredTexts& texts, VertexId vertex,
+                          const Session& session, Json& card) {
   Json arrays = Json::array();
   for (const CardArray& array : CardArrays(opened.store->manifest())) {
     RHIZOME_ASSIGN_OR_RETURN(const auto file, opened.store->OpenArray(array.entry->name));
     RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(*opened.graph, *file, vertex));
-    Json values = RowJson(*array.entry, row);
+    RHIZOME_ASSIGN_OR_RETURN(Json values, texts.RowJson(*array.entry, row));
     if (values.size() > kCardColumns) values.erase(values.begin() + kCardColumns, values.end());
     if (array.name == "split" && array.entry->dim == 1) {
       card["split"] = SplitText(values[0]);
       continue;
     }
     arrays.push_back({{"name", array.name},
-                      {"dtype", DataTypeName(array.entry->dtype)},
+                      {"dtype", ShownType(*array.entry)},
                       {"dim", array.entry->dim},
                       {"values", std::move(values)}});
     RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, *opened.graph, *array.entry, card, vertex));
@@ -114,7 +121,7 @@ Result<Json> ArraysOfCard(const OpenedGraph& opened, VertexId vertex, const Sess
 }
 
 Result<Json> CardOf(const OpenedGraph& opened, const std::optional<ClassNames>& labels,
-                    VertexId vertex, const Session& session) {
+                    StoredTexts& texts, VertexId vertex, const Session& session) {
   const GraphSnapshot& graph = *opened.graph;
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, graph.ExternalIdOf(vertex));
   RHIZOME_ASSIGN_OR_RETURN(const TypeId type, graph.TypeOf(vertex));
@@ -122,22 +129,23 @@ Result<Json> CardOf(const OpenedGraph& opened, const std::optional<ClassNames>& 
   if (labels) {
     RHIZOME_ASSIGN_OR_RETURN(card["label"], labels->Of(graph, vertex));
   }
-  RHIZOME_ASSIGN_OR_RETURN(auto arrays, ArraysOfCard(opened, vertex, session, card));
+  RHIZOME_ASSIGN_OR_RETURN(auto arrays, ArraysOfCard(opened, texts, vertex, session, card));
   RHIZOME_ASSIGN_OR_RETURN(card["degrees"], DegreesOf(graph, vertex));
   card["arrays"] = std::move(arrays);
   return card;
 }
 
-Result<Json> RowOf(const OpenedGraph& opened, const std::string& name, VertexId vertex,
-                   const Session& session) {
+Result<Json> RowOf(const OpenedGraph& opened, const std::string& name, StoredTexts& texts,
+                   VertexId vertex, const Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
   RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
   RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(*opened.graph, *array, vertex));
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, opened.graph->ExternalIdOf(vertex));
+  RHIZOME_ASSIGN_OR_RETURN(Json values, texts.RowJson(array->entry(), row));
   Json fields = {{"id", IdJson(id)},
                  {"array", name},
-                 {"dtype", DataTypeName(array->entry().dtype)},
-                 {"values", RowJson(array->entry(), row)}};
+                 {"dtype", ShownType(array->entry())},
+                 {"values", std::move(values)}};
   RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, *opened.graph, array->entry(), fields, vertex));
   return fields;
 }
@@ -152,11 +160,12 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
     RHIZOME_ASSIGN_OR_RETURN(vertices.emplace_back(), opened.graph->FindText(id));
   }
   RHIZOME_ASSIGN_OR_RETURN(const auto labels, ClassNames::Open(opened));
+  StoredTexts texts(*opened.graph);
   Json found = Json::array();
   for (const VertexId vertex : vertices) {
     RHIZOME_ASSIGN_OR_RETURN(auto one, flags.array.empty()
-                                           ? CardOf(opened, labels, vertex, session)
-                                           : RowOf(opened, flags.array, vertex, session));
+                                           ? CardOf(opened, labels, texts, vertex, session)
+                                           : RowOf(opened, flags.array, texts, vertex, session));
     found.push_back(std::move(one));
   }
   Json fields;

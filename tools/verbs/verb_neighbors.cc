@@ -9,8 +9,10 @@
 #include "index/generation/graph_builder.h"
 #include "index/graph/edges_of_vertex.h"
 #include "rhizome/graph_lookup.h"
+#include "storage/array/array_facts.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text.h"
+#include "tools/import/stored_texts.h"
 #include "tools/verbs/verbs.h"
 #include "tools/verbs/vertex_array.h"
 
@@ -86,8 +88,9 @@ class Selection {
 /// Reads an attribute of edges.
 class EdgeAttribute {
  public:
-  EdgeAttribute(const GraphSnapshot& graph, const EdgeAttributeInfo& info)
+  EdgeAttribute(const GraphSnapshot& graph, StoredTexts& texts, const EdgeAttributeInfo& info)
       : graph_(graph),
+        texts_(texts),
         info_(info),
         array_(graph.store().manifest().FindArray(EdgeArrayName(info.name, 0))) {}
 
@@ -101,7 +104,8 @@ class EdgeAttribute {
     std::vector<Json> values;
     values.reserve(edges.size());
     for (std::size_t i = 0; i < edges.size(); ++i) {
-      Json row = RowJson(*array_, std::span(bytes).subspan(i * row_bytes, row_bytes));
+      RHIZOME_ASSIGN_OR_RETURN(
+          Json row, texts_.RowJson(*array_, std::span(bytes).subspan(i * row_bytes, row_bytes)));
       values.push_back(info_.dim == 1 ? std::move(row[0]) : std::move(row));
     }
     return values;
@@ -109,14 +113,15 @@ class EdgeAttribute {
 
  private:
   const GraphSnapshot& graph_;
+  StoredTexts& texts_;
   const EdgeAttributeInfo info_;
   const ArrayEntry* const array_;
 };
 
-std::vector<EdgeAttribute> AttributesOf(const GraphSnapshot& graph) {
+std::vector<EdgeAttribute> AttributesOf(const GraphSnapshot& graph, StoredTexts& texts) {
   std::vector<EdgeAttribute> attributes;
   for (const EdgeAttributeInfo& info : graph.edge_attributes())
-    attributes.emplace_back(graph, info);
+    attributes.emplace_back(graph, texts, info);
   return attributes;
 }
 
@@ -132,19 +137,23 @@ long double KeyOf(const Json& value) {
 class Sorter {
  public:
   /// Errors: kNotFound, there is no such column, listing the existing ones; kInvalidArgument, the
-  /// attribute has several values for each edge.
-  static Result<Sorter> Create(const GraphSnapshot& graph, const std::string& column,
-                               Selection& selection) {
+  /// attribute has several values for each edge, or texts.
+  static Result<Sorter> Create(const GraphSnapshot& graph, StoredTexts& texts,
+                               const std::string& column, Selection& selection) {
     Sorter sorter(selection);
     if (column.empty()) return sorter;
     RHIZOME_ASSIGN_OR_RETURN(const EdgeAttributeInfo info, FindEdgeColumn(graph, column));
     if (info.dim != 1)
       return Fail(Status::InvalidArgument(
           fmt::format("cannot sort by '{}': it has {} values for each edge", column, info.dim)));
+    const ArrayEntry* const array = graph.store().manifest().FindArray(EdgeArrayName(column, 0));
+    if (array != nullptr && HasTexts(*array))
+      return Fail(
+          Status::InvalidArgument(fmt::format("cannot sort by '{}': it holds texts", column)));
     const auto attributes = graph.edge_attributes();
     const bool stored = std::any_of(attributes.begin(), attributes.end(),
                                     [&](const auto& one) { return one.name == column; });
-    if (stored) sorter.attribute_.emplace(graph, info);
+    if (stored) sorter.attribute_.emplace(graph, texts, info);
     sorter.by_weight_ = !stored && column == "weight";
     return sorter;
   }
@@ -180,7 +189,8 @@ class Sorter {
 };
 
 /// Returns the edges as JSON, with their attributes.
-Result<Json> EdgesJson(const GraphSnapshot& graph, const std::vector<Candidate>& edges) {
+Result<Json> EdgesJson(const GraphSnapshot& graph, StoredTexts& texts,
+                       const std::vector<Candidate>& edges) {
   const std::vector<std::string> types = graph.edge_types();
   Json list = Json::array();
   std::vector<std::int64_t> numbers;
@@ -192,7 +202,7 @@ Result<Json> EdgesJson(const GraphSnapshot& graph, const std::vector<Candidate>&
                     {"direction", DirectionOfList(graph, edge.list)}});
     if (edge.edge) numbers.push_back(*edge.edge);
   }
-  for (const EdgeAttribute& attribute : AttributesOf(graph)) {
+  for (const EdgeAttribute& attribute : AttributesOf(graph, texts)) {
     RHIZOME_ASSIGN_OR_RETURN(auto values, attribute.Read(numbers));
     for (std::size_t i = 0; i < values.size(); ++i)
       list[i]["attributes"][attribute.name()] = std::move(values[i]);
@@ -242,12 +252,13 @@ Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
     RHIZOME_ASSIGN_OR_RETURN(type, FindEdgeType(graph.edge_types(), flags.type));
   }
   Selection selection(flags.limit);
-  RHIZOME_ASSIGN_OR_RETURN(Sorter sorter, Sorter::Create(graph, flags.sort, selection));
+  StoredTexts texts(graph);
+  RHIZOME_ASSIGN_OR_RETURN(Sorter sorter, Sorter::Create(graph, texts, flags.sort, selection));
   RHIZOME_RETURN_IF_ERROR(VisitEdgesOf(graph, vertex, flags.direction, type,
                                        [&](const EdgeOfVertex& edge) { return sorter.Add(edge); }));
   RHIZOME_RETURN_IF_ERROR(sorter.Flush());
   const std::uint64_t total = selection.total();
-  RHIZOME_ASSIGN_OR_RETURN(auto neighbors, EdgesJson(graph, std::move(selection).Sorted()));
+  RHIZOME_ASSIGN_OR_RETURN(auto neighbors, EdgesJson(graph, texts, std::move(selection).Sorted()));
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, graph.ExternalIdOf(vertex));
   const char* direction = flags.direction == Direction::kOut  ? "out"
                           : flags.direction == Direction::kIn ? "in"

@@ -57,10 +57,6 @@ std::vector<CardArray> CardArrays(const Manifest& manifest) {
   return shown;
 }
 
-Json RowJson(const ArrayEntry& entry, std::span<const std::byte> row) {
-  return ToJson(entry.dtype, row);
-}
-
 Json SplitText(const Json& value) {
   constexpr const char* kNames[] = {"train", "valid", "test"};
   if (!value.is_number_integer()) return value;

@@ -33,10 +33,6 @@ struct CardArray {
 /// with one column is omitted; ClassNames reads it.
 std::vector<CardArray> CardArrays(const Manifest& manifest);
 
-/// Returns a row of an array as JSON values, as ToJson does. This is the one place where a value
-/// that represents something else (the code of a text, null) becomes what people see.
-Json RowJson(const ArrayEntry& entry, std::span<const std::byte> row);
-
 /// Returns the word for a value of the array `split`: "train", "valid", "test" or "none"; any other
 /// value is returned unchanged.
 Json SplitText(const Json& value);

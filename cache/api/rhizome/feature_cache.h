@@ -99,6 +99,9 @@ class HeldRows {
   /// Returns all of the cache's memory; only the rows at slots() may be read.
   std::span<const std::byte> table() const { return table_; }
 
+  /// The bytes of a row in it: FeatureCache::kept_row_bytes; 0 if there are no rows.
+  std::size_t row_bytes() const;
+
  private:
   friend class FeatureCache;
   BufferPool* pool_ = nullptr;  // null: no rows to release

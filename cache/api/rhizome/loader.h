@@ -35,8 +35,7 @@ class FeatureRows {
   FeatureRows() = default;
 
   /// Uses rows of a cache. `type` and `dim` must describe how the cache stores its rows.
-  FeatureRows(HeldRows held, DataType type, std::size_t dim)
-      : type_(type), dim_(dim), rows_(held.slots().size()), held_(std::move(held)) {}
+  FeatureRows(HeldRows held, DataType type, std::size_t dim);
 
   /// As above, for vertices that share rows: vertex i has row row_of[i] of `held`.
   FeatureRows(HeldRows held, DataType type, std::size_t dim, std::vector<std::uint32_t> row_of);
@@ -76,6 +75,8 @@ class FeatureRows {
   std::span<float> own_floats() const;
 
  private:
+  void PlaceInWiderRows();
+
   DataType type_ = DataType::kFloat32;
   std::size_t dim_ = 0;
   std::size_t rows_ = 0;

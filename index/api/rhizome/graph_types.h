@@ -125,13 +125,16 @@ enum class TopologyPlace : std::uint8_t {
   kLazy,
 };
 
-/// Describes an edge attribute: its name, dtype (kInt64 or kFloat32), and number of values. Every
-/// edge has it.
+/// Describes an edge attribute: its name, dtype (kInt64, kFloat32 or kFloat64), and number of
+/// values. Every edge has it.
 struct EdgeAttributeInfo {
   std::string name;
   DataType dtype = DataType::kInt64;
   std::uint64_t dim = 1;
   std::uint64_t first_value = 0;  ///< index of its first value in EdgeFields::attributes
+
+  /// The meaning of the values: `null` and `type` (EdgeArrayFile::attributes).
+  std::vector<std::pair<std::string, std::string>> attributes = {};
 };
 
 /// Options of Graph::Compact.
@@ -149,7 +152,7 @@ struct CompactOptions {
   double min_delta = 0;
 
   /// If set, Compact drops edges whose attribute of this name (integers, such as a time) is below
-  /// expire_before.
+  /// expire_before. Edges without a value (null) remain.
   std::string expire_attribute = {};
   std::int64_t expire_before = 0;
 

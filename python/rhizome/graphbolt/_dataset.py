@@ -162,12 +162,10 @@ def ingest_dataset(folder: PathLike, store: PathLike | None = None, *, memory: i
     edge_counts = {":".join(kind): len(ends[0]) for kind, ends in edges.items()} if isinstance(edges, dict) else {None: 0}
     columns = lambda domain, by_type: {name: _column(root, parts, by_type)
                                        for name, parts in _arrays(root, meta, domain, by_type).items()}
-    edge_arrays = {name: rows.astype(np.float32 if rows.dtype.kind == "f" else np.int64)
-                   for name, rows in columns("edge", edge_counts).items()}
     target = root / _STORE if store is None else store
     size: dict[str, Any] = {"vertices": counts[None]} if list(counts) == [None] else {"vertex_types": counts}
-    return _ingest.ingest(target, edges, arrays=columns("node", counts), edge_arrays=edge_arrays, memory=memory,
-                          progress=progress, **size)
+    return _ingest.ingest(target, edges, arrays=columns("node", counts), edge_arrays=columns("edge", edge_counts),
+                          memory=memory, progress=progress, **size)
 
 
 def _read_meta(folder: pathlib.Path) -> dict[str, Any]:

@@ -25,6 +25,11 @@ enum class DataType : std::uint8_t {
   kInt32 = 4,
   kUint32 = 5,
   kUint8 = 6,
+  kBool = 7,  ///< one byte, 0 or 1
+  kInt8 = 8,
+  kInt16 = 9,
+  kBfloat16 = 10,  ///< the upper half of a float32
+  kFloat64 = 11,
 };
 
 /// Returns the size of one element in bytes; 0 for kInvalid.
@@ -88,7 +93,7 @@ enum class Direction : std::uint8_t { kOut = 1, kIn = 2, kBoth = 3 };
 
 /// Limits that readers check before they trust a size (storage/FORMAT.md, "Limits").
 inline constexpr std::size_t kMaxPartitions = 1024;
-inline constexpr std::size_t kMaxTypes = 4096;
+inline constexpr std::size_t kMaxTypes = 65536;  // every TypeId
 inline constexpr std::size_t kMaxNameBytes = 128;
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{64} << 20;

@@ -630,7 +630,6 @@ TEST_F(LoaderTest, BadOptionsAreRefusedWithWords) {
   expect(StatusCode::kNotFound, "nothing", [](LoaderOptions& o) { o.features = "nothing"; });
   expect(StatusCode::kNotFound, "nothing", [](LoaderOptions& o) { o.labels = "nothing"; });
   expect(StatusCode::kNotFound, "nothing", [](LoaderOptions& o) { o.split = "nothing"; });
-  expect(bad, "features must be", [](LoaderOptions& o) { o.features = "label"; });
   expect(bad, "labels must be", [](LoaderOptions& o) { o.labels = "feat"; });
   expect(bad, "a split (`split`) must be uint8", [](LoaderOptions& o) { o.split = "label"; });
   expect(bad, "job", [](LoaderOptions& o) { o.job = "a/b"; });

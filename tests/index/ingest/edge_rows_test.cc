@@ -114,7 +114,7 @@ TEST_F(EdgeRowsTest, ArraysThatDoNotFitAreRefused) {
   refuse(Array("feat", kDim - 1, DataType::kFloat32), "63 columns of float32 are expected");
   refuse(Array("feat", kDim, DataType::kInt64), "64 columns of int64");
   refuse(Array("feat", 0, DataType::kFloat32), "no columns");
-  refuse(Array("feat", kDim, DataType::kFloat16), "neither int64 nor float32");
+  refuse(Array("feat", kDim, DataType::kFloat16), "not int64, float32 or float64");
   refuse(Array("feat", 1 << 17, DataType::kFloat32), "at most 65536 values");
   refuse(Array("dst", 1, DataType::kFloat32), "the name is in use");
   refuse(Array("time", 1, DataType::kFloat32), "one int64 per edge");
@@ -131,8 +131,7 @@ TEST_F(EdgeRowsTest, ArraysThatDoNotFitAreRefused) {
   EXPECT_OK(Run("zero.rz", false));
   tiny[8] = -1e-180;
   WriteInput(dir_ / "weight.npy", NpyBytes("<f8", fmt::format("{},", kEdges), tiny));
-  refuse(Array("weight", 1, DataType::kFloat32),
-         "row 8, column 0: -1e-180 is not 0, but too small");
+  refuse(Array("weight", 1, DataType::kFloat32), "row 8: -1e-180 is not 0, but too small");
   EdgeArrayFile text = Array("time", 1, DataType::kInt64);
   text.files[0].path = dir_ / "time.tsv";
   WriteInput(text.files[0].path, "1\n2\n");

@@ -32,8 +32,11 @@ std::string Dict(const std::string& descr, const std::string& shape) {
 
 TEST(NpyTest, HeadersOfAllVersionsAndTypesAreParsed) {
   const std::vector<std::pair<std::string, DataType>> types = {
-      {"<f4", DataType::kFloat32}, {"<f2", DataType::kFloat16}, {"<i8", DataType::kInt64},
-      {"<i4", DataType::kInt32},   {"<u4", DataType::kUint32},  {"|u1", DataType::kUint8}};
+      {"<f4", DataType::kFloat32}, {"<f2", DataType::kFloat16},  {"<i8", DataType::kInt64},
+      {"<i4", DataType::kInt32},   {"<u4", DataType::kUint32},   {"|u1", DataType::kUint8},
+      {"|b1", DataType::kBool},    {"|i1", DataType::kInt8},     {"<i2", DataType::kInt16},
+      {"<f8", DataType::kFloat64}, {"<V2", DataType::kBfloat16}, {"|V2", DataType::kBfloat16},
+      {"<u8", DataType::kInt64}};
   for (int version = 1; version <= 3; ++version) {
     for (const auto& [descr, dtype] : types) {
       const std::string bytes = Header(version, Dict(descr, "(5, 7)"));
@@ -69,7 +72,7 @@ TEST(NpyTest, BadHeadersAreRefusedWithTheReason) {
   EXPECT_NE(reason("").find("not a .npy"), std::string::npos);
   EXPECT_NE(reason(std::string("\x93NUMPY\x01", 7)).find("truncated"), std::string::npos);
   EXPECT_NE(reason(Header(4, Dict("<f4", "(1,)"))).find("version 4"), std::string::npos);
-  for (const char* descr : {"<f8", ">f4", "|b1", "<U5", "|O", "<c8", "<M8[ns]"})
+  for (const char* descr : {"<f1", ">f4", "<u2", "<U5", "|O", "<c8", "<M8[ns]", "<V4"})
     EXPECT_NE(reason(Header(1, Dict(descr, "(1, 1)"))).find(descr), std::string::npos);
   EXPECT_NE(reason(Header(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}"))
                 .find("structured"),
@@ -148,6 +151,30 @@ TEST(NpyTest, HeaderIsThatOfNumPy) {
   expected += "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }";
   expected.resize(127, ' ');
   EXPECT_EQ(text, expected + "\n");
+}
+
+TEST(NpyTest, Uint64IsReadIfItsValuesFit) {
+  testing::TempDir dir;
+  const std::string header = Header(1, Dict("<u8", "(2, 2)"));
+  std::array<std::uint64_t, 4> values = {0, 7, INT64_MAX, 1};
+  const auto write = [&] {
+    testing::WriteInput(dir / "u.npy",
+                        header + std::string(reinterpret_cast<const char*>(values.data()), 32));
+    return NpyReader::Open(FileSystem::Posix(), dir / "u.npy");
+  };
+  auto reader = write();
+  ASSERT_OK(reader);
+  std::array<std::int64_t, 4> read{};
+  ASSERT_OK((*reader)->Read(std::as_writable_bytes(std::span(read))));
+  EXPECT_EQ(read, (std::array<std::int64_t, 4>{0, 7, INT64_MAX, 1}));
+  values[2] = std::uint64_t{1} << 63;
+  reader = write();
+  ASSERT_OK(reader);
+  ASSERT_OK((*reader)->Read(std::as_writable_bytes(std::span(read).first(2))));
+  const Status refused = (*reader)->Read(std::as_writable_bytes(std::span(read).first(2)));
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_NE(refused.message().find("row 1, column 0: 9223372036854775808"), std::string::npos)
+      << refused.message();
 }
 
 TEST(NpyTest, TruncatedDataNamesExpectedAndFoundBytes) {

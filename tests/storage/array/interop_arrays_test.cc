@@ -1,6 +1,8 @@
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
@@ -26,6 +28,12 @@ std::uint16_t HalfBits(std::uint16_t n) {
   return static_cast<std::uint16_t>((exponent + 15) << 10 | mantissa);
 }
 
+/// Returns the bits of a bfloat16 that holds the integer `n`: those of the float without its lower
+/// half, which is zero.
+std::uint16_t BrainBits(std::uint8_t n) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(n)) >> 16);
+}
+
 void StoreElement(DataType dtype, std::uint64_t k, std::byte* to) {
   switch (dtype) {
     case DataType::kFloat32:
@@ -38,6 +46,16 @@ void StoreElement(DataType dtype, std::uint64_t k, std::byte* to) {
       return StoreLittle(to, static_cast<std::int32_t>(k) * 100'003 - 1'000'000);
     case DataType::kUint32:
       return StoreLittle(to, static_cast<std::uint32_t>(4'000'000'000 - k));
+    case DataType::kInt16:
+      return StoreLittle(to, static_cast<std::int16_t>(static_cast<int>(k % 60'000) - 30'000));
+    case DataType::kInt8:
+      return StoreLittle(to, static_cast<std::int8_t>(static_cast<int>(k % 200) - 100));
+    case DataType::kBool:
+      return StoreLittle(to, static_cast<std::uint8_t>(k % 3 == 0));
+    case DataType::kFloat64:
+      return StoreLittle(to, std::bit_cast<std::uint64_t>(static_cast<double>(k) / 3));
+    case DataType::kBfloat16:
+      return StoreLittle(to, BrainBits(static_cast<std::uint8_t>(k % 256)));
     default:
       return StoreLittle(to, static_cast<std::uint8_t>(k % 251));
   }
@@ -61,9 +79,8 @@ Status WriteArray(const Path& root, const ArrayEntry& wanted) {
 }
 
 /// Writes an array of `rows` rows for each combination of element type, layout, codec and width.
-Status WriteGroup(const Path& root, std::uint64_t rows) {
-  for (const DataType dtype : {DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
-                               DataType::kInt32, DataType::kUint32, DataType::kUint8}) {
+Status WriteGroup(const Path& root, std::uint64_t rows, std::span<const DataType> dtypes) {
+  for (const DataType dtype : dtypes) {
     for (const CodecKind codec :
          {CodecKind::kRaw, CodecKind::kZstd, CodecKind::kBloscLz4, CodecKind::kBloscZstd}) {
       for (const std::uint64_t dim : {1, 5}) {
@@ -87,10 +104,18 @@ TEST(InteropArraysTest, ArraysForOtherReadersAreWritten) {
   const char* folder = std::getenv("RHIZOME_INTEROP_DIR");
   if (folder == nullptr)
     GTEST_SKIP() << "RHIZOME_INTEROP_DIR names no folder: tests/python/arrays_test.py sets it";
+  constexpr std::array kDtypes = {
+      DataType::kFloat32, DataType::kFloat16, DataType::kInt64, DataType::kInt32, DataType::kUint32,
+      DataType::kUint8,   DataType::kBool,    DataType::kInt8,  DataType::kInt16, DataType::kFloat64};
+  // A group of its own, because zarr-python cannot list a group with an array of this type.
+  constexpr std::array kBrain = {DataType::kBfloat16};
   for (const std::uint64_t rows : {0, 5, 256, 300}) {
     const Path root = Path(folder) / std::to_string(rows);
     ASSERT_OK(CreateDirectories(FileSystem::Posix(), root));
-    ASSERT_OK(WriteGroup(root, rows));
+    ASSERT_OK(WriteGroup(root, rows, kDtypes));
+    const Path brain = Path(folder) / (std::to_string(rows) + "-bfloat16");
+    ASSERT_OK(CreateDirectories(FileSystem::Posix(), brain));
+    ASSERT_OK(WriteGroup(brain, rows, kBrain));
   }
 }
 

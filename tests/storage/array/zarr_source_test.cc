@@ -204,53 +204,63 @@ TEST(ZarrSourceTest, BytesOfTheOtherOrderAreTurned) {
   }
 }
 
-TEST(ZarrSourceTest, DoublesBecomeFloatsIfTheyFit) {
+TEST(ZarrSourceTest, DoublesStayDoubles) {
   const testing::TempDir dir;
-  const double infinity = std::numeric_limits<double>::infinity();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> values(kChunkRows * kDim, 0.1);
-  values[1] = -infinity;
+  values[1] = -kInfinity;
   values[2] = std::numeric_limits<double>::quiet_NaN();
+  values[3] = 1e-180;
+  values[4] = 1e300;
   std::string metadata = Replaced(Metadata(kBytes), "int32", "float64");
-  for (const auto& [fill, filled] : std::vector<std::pair<std::string, float>>{
-           {R"("Infinity")", std::numeric_limits<float>::infinity()},
-           {R"("-Infinity")", -std::numeric_limits<float>::infinity()},
-           {R"("0x4000000000000000")", 2.0F},
-           {"7", 7.0F}}) {
+  for (const auto& [fill, filled] :
+       std::vector<std::pair<std::string, double>>{{R"("Infinity")", kInfinity},
+                                                   {R"("-Infinity")", -kInfinity},
+                                                   {R"("0x4000000000000000")", 2.0},
+                                                   {"1e39", 1e39},
+                                                   {"7", 7.0}}) {
     SCOPED_TRACE(fill);
     WriteOfZarrSource(dir / "zarr.json", Replaced(metadata, "-5", fill));
     WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
     const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
     ASSERT_OK(source);
-    ASSERT_EQ((*source)->format().dtype, DataType::kFloat32);
-    std::vector<float> floats(kChunkRows * kDim);
-    const auto out = std::as_writable_bytes(std::span(floats));
+    ASSERT_EQ((*source)->format().dtype, DataType::kFloat64);
+    std::vector<double> read(kChunkRows * kDim);
+    const auto out = std::as_writable_bytes(std::span(read));
     ASSERT_OK((*source)->ReadStrip(0, out));
-    EXPECT_EQ(floats[0], 0.1F);
-    EXPECT_EQ(floats[1], -std::numeric_limits<float>::infinity());
-    EXPECT_TRUE(std::isnan(floats[2]));
+    EXPECT_EQ(std::memcmp(read.data(), values.data(), out.size()), 0);
     ASSERT_OK((*source)->ReadStrip(1, out));
-    EXPECT_EQ(floats, std::vector<float>(kChunkRows * kDim, filled));
+    EXPECT_EQ(read, std::vector<double>(kChunkRows * kDim, filled));
   }
-  std::vector<float> floats(kChunkRows * kDim);
-  values[3] = 1e-180;
-  WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
-  for (const bool keeps_nonzero : {false, true}) {
-    const auto tiny = ZarrSource::Open(FileSystem::Posix(), dir / ".", keeps_nonzero);
-    ASSERT_OK(tiny);
-    const Status status = (*tiny)->ReadStrip(0, std::as_writable_bytes(std::span(floats)));
-    EXPECT_EQ(status.code(), keeps_nonzero ? StatusCode::kInvalidArgument : StatusCode::kOk);
-  }
-  values[4] = 1e39;
-  WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
-  const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
-  ASSERT_OK(source);
-  const Status status = (*source)->ReadStrip(0, std::as_writable_bytes(std::span(floats)));
-  EXPECT_STATUS(status, kInvalidArgument);
-  EXPECT_NE(status.message().find("row 1, column 1"), std::string::npos) << status.message();
-  for (const char* fill : {R"("1e3")", R"("0x40")", "1e39", "true", "null"}) {
+  for (const char* fill : {R"("1e3")", R"("0x40")", "true", "null"}) {
     WriteOfZarrSource(dir / "zarr.json", Replaced(metadata, "-5", fill));
     SCOPED_TRACE(fill);
     EXPECT_STATUS(ZarrSource::Open(FileSystem::Posix(), dir / "."), kInvalidArgument);
+  }
+}
+
+TEST(ZarrSourceTest, Uint64IsReadIfItsValuesFit) {
+  const testing::TempDir dir;
+  for (const bool big_endian : {false, true}) {
+    const std::string codec = big_endian ? Replaced(kBytes, "little", "big") : std::string(kBytes);
+    WriteOfZarrSource(dir / "zarr.json",
+                      Replaced(Replaced(Metadata(codec), "int32", "uint64"), "-5", "5"));
+    std::vector<std::uint64_t> values(kChunkRows * kDim, INT64_MAX);
+    WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, big_endian));
+    const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
+    ASSERT_OK(source);
+    ASSERT_EQ((*source)->format().dtype, DataType::kInt64);
+    std::vector<std::int64_t> read(kChunkRows * kDim);
+    const auto out = std::as_writable_bytes(std::span(read));
+    ASSERT_OK((*source)->ReadStrip(0, out));
+    EXPECT_EQ(read, std::vector<std::int64_t>(kChunkRows * kDim, INT64_MAX));
+    values[4] = std::uint64_t{1} << 63;
+    WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, big_endian));
+    const auto beyond = ZarrSource::Open(FileSystem::Posix(), dir / ".");
+    ASSERT_OK(beyond);
+    const Status status = (*beyond)->ReadStrip(0, out);
+    EXPECT_STATUS(status, kInvalidArgument);
+    EXPECT_NE(status.message().find("row 1, column 1"), std::string::npos) << status.message();
   }
 }
 
@@ -269,7 +279,16 @@ TEST(ZarrSourceTest, IntegersOfEachWidthAreFilledIfTheyFit) {
                         {"int32", "-2147483649", false},
                         {"int32", "1.5", false},
                         {"int64", "-9223372036854775808", true},
-                        {"int64", "9223372036854775808", false}};
+                        {"int64", "9223372036854775808", false},
+                        {"uint64", "9223372036854775807", true},
+                        {"uint64", "9223372036854775808", false},
+                        {"int16", "-32768", true},
+                        {"int16", "32768", false},
+                        {"int8", "127", true},
+                        {"int8", "-129", false},
+                        {"bool", "true", true},
+                        {"bool", "false", true},
+                        {"bool", "1", false}};
   for (const Case& one : cases) {
     const std::string text =
         Replaced(Replaced(Metadata(kBytes), "int32", one.type), "-5", one.fill);
@@ -496,8 +515,14 @@ TEST(ZarrSourceTest, FillValuesMayBeBits) {
   EXPECT_EQ(value, -2.5F);
   const auto wide = ParseZarrSource(fill("float64", "0xc004000000000000"));
   ASSERT_OK(wide);
-  std::memcpy(&value, wide->fill.data(), sizeof(value));
-  EXPECT_EQ(value, -2.5F);
+  double wide_value = 0;
+  std::memcpy(&wide_value, wide->fill.data(), sizeof(wide_value));
+  EXPECT_EQ(wide_value, -2.5);
+  const auto brain = ParseZarrSource(fill("bfloat16", "0xc020"));
+  ASSERT_OK(brain);
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, brain->fill.data(), sizeof(bits));
+  EXPECT_EQ(bits, 0xc020);
   EXPECT_OK(ParseZarrSource(fill("float16", "0x7e01")));
   for (const char* bad : {"0xc020000", "c0200000", "0xc0200000 ", "0x-c020000", "0xg0200000"})
     EXPECT_STATUS(ParseZarrSource(fill("float32", bad)), kInvalidArgument);

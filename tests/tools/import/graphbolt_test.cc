@@ -214,7 +214,7 @@ class GraphBoltTest : public ::testing::Test {
   std::mt19937_64 random_{testing::TestSeed()};
   std::string metadata_;
   std::vector<float> features_;  // by vertex
-  testing::EdgeValues<float> edge_feat_;
+  testing::EdgeValues<double> edge_feat_;
   testing::EdgeValues<std::int64_t> timestamp_;
   testing::EdgeValues<float> weight_;
 };
@@ -237,7 +237,7 @@ TEST_F(GraphBoltTest, BecomesTheSameGraph) {
       EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
       EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
       // The name "feat" is used by a vertex feature already.
-      EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_feat"),
+      EXPECT_EQ(testing::EdgeRowsOf<double>(*open, "edge_feat"),
                 testing::ExpectedRows(data, edge_feat_, 5));
       EXPECT_EQ(testing::EdgeRowsOf<std::int64_t>(*open, "timestamp"),
                 testing::ExpectedRows(data, timestamp_, 1));

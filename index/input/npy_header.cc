@@ -1,34 +1,18 @@
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 
 #include <fmt/format.h>
 
+#include <vector>
+
+#include "index/input/npy.h"
+
 namespace rhizome {
-namespace {
-
-const char* NpyDescription(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat32:
-      return "<f4";
-    case DataType::kFloat16:
-      return "<f2";
-    case DataType::kInt64:
-      return "<i8";
-    case DataType::kInt32:
-      return "<i4";
-    case DataType::kUint32:
-      return "<u4";
-    case DataType::kUint8:
-      return "|u1";
-    case DataType::kInvalid:
-      break;
-  }
-  return "";
-}
-
-}  // namespace
 
 std::string NpyHeaderBytes(DataType dtype, std::uint64_t rows, std::optional<std::uint64_t> dim) {
-  return NpyHeaderBytes(NpyDescription(dtype), rows, dim);
+  std::vector<std::uint64_t> shape = {rows};
+  if (dim) shape.push_back(*dim);
+  const std::vector<std::byte> header = EncodeNpyHeader(dtype, shape);
+  return {reinterpret_cast<const char*>(header.data()), header.size()};
 }
 
 std::string NpyHeaderBytes(std::string_view description, std::uint64_t rows,
