@@ -240,7 +240,7 @@ TEST_F(TextValuesTest, RenamingAndDroppingIncludeTheTexts) {
   IngestInto("store", Options());
   const Path folder = Store::GenerationFolder(dir_ / "store", 1);
   const auto change = [&](const std::function<Status(ArrayChange&)>& steps) {
-    return ArrayChange::Run(fs, dir_ / "store", 0, steps);
+    return ArrayChange::Run(fs, dir_ / "store", {}, steps);
   };
   ASSERT_OK(change([](ArrayChange& arrays) { return arrays.Rename("title", "headline"); }));
   EXPECT_FALSE(std::filesystem::exists(folder / "texts/title"));
