@@ -7,9 +7,9 @@ cd "$(dirname "$0")"
 . ../common.bash
 cd "$work"
 
-verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
-verbs+=" score repair backup restore upgrade doctor"
-updates="put delete changes compact"
+verbs="generate ingest init partition import info verify neighbors get sample train infer similar export"
+verbs+=" score repair backup restore clean upgrade doctor"
+updates="put delete changes compact alter"
 
 # --- Help and usage
 expect_exit 0 rhizome --version
