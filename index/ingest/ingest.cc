@@ -94,7 +94,8 @@ Status CheckVertexRanges(const IngestOptions& options) {
     if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
   }
   if (!options.vertex_types.empty())
-    return Status::InvalidArgument("names of vertex types cannot be given with ranges of typed vertices");
+    return Status::InvalidArgument(
+        "names of vertex types cannot be given with ranges of typed vertices");
   if (!options.nodes && options.vertices == count) return Status::Ok();
   return Status::InvalidArgument("ranges of typed vertices must cover all vertices");
 }

@@ -40,8 +40,7 @@ class NodeReader {
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
-      if (roles_.back() == Role::kText)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
+      if (roles_.back() == Role::kText) table_.columns.emplace_back(name, NodeColumn::Kind::kText);
       if (roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
@@ -149,8 +148,8 @@ std::uint64_t NodeTable::memory_bytes() const {
 bool HasVertexTypes(const IngestOptions& options) {
   if (!options.vertex_ranges.empty()) return true;
   return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
-    return RoleOf(name, options) == Role::kType;
-  });
+           return RoleOf(name, options) == Role::kType;
+         });
 }
 
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {

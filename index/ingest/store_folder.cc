@@ -58,9 +58,8 @@ Json EncodeSeries(const std::vector<ArraySeries>& series) {
     Json aliases = Json::array();
     for (const ArrayAlias& alias : one.aliases)
       aliases.push_back({{"name", alias.name}, {"history", alias.history}});
-    list.push_back({{"name", one.name},
-                    {"last_version", one.last_version},
-                    {"aliases", std::move(aliases)}});
+    list.push_back(
+        {{"name", one.name}, {"last_version", one.last_version}, {"aliases", std::move(aliases)}});
   }
   return list;
 }

@@ -36,7 +36,8 @@ struct StoreFolder {
     std::uint64_t dim = 0;
     std::vector<std::pair<std::string, std::string>> attributes;
 
-    /// The file with the texts of its codes, each as a JSON string in a line; empty: it has numbers.
+    /// The file with the texts of its codes, each as a JSON string in a line; empty: it has
+    /// numbers.
     std::string texts = {};
   };
 
