@@ -7,9 +7,9 @@
 
 #include "cache/job/process_memory.h"
 #include "index/ingest/edge_pairs.h"
+#include "index/input/npy_header.h"
 #include "storage/io/files.h"
 #include "tools/cli/help.h"
-#include "index/input/npy_header.h"
 #include "tools/cli/scratch_folder.h"
 #include "tools/cli/text.h"
 #include "tools/import/layout_flags.h"
