@@ -176,7 +176,7 @@ class Batch:
         by_name = self._by_name(attributes)
         columns: list[np.ndarray] = []
         for name, (_, dim) in self._graph.edge_attributes.items():
-            given = _values(by_name[name]) if name in by_name else np.zeros((edges, dim), np.int64)
+            given = _values(name, by_name[name]) if name in by_name else np.zeros((edges, dim), np.int64)
             matrix = given.reshape(len(given), -1) if given.ndim <= 2 and len(given) else given
             if matrix.ndim > 2 or len(matrix) != edges or (edges and matrix.shape[1] != dim):
                 raise ValueError(f"{name!r} must have shape ({edges}, {dim}), not {given.shape}")
@@ -225,16 +225,16 @@ def _named(ids: Any, what: str) -> Any:
     return array
 
 
-def _values(values: Any) -> np.ndarray:
+def _values(name: str, values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64."""
     array = as_array(values)
     if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
         array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
+        raise TypeError(f"values of the attribute {name!r} must be int or float, not {array.dtype}")
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=np.float64)
-    return exactly("an attribute", array, np.dtype(np.int64))
+    return exactly(name, array, np.dtype(np.int64))
 
 
 def _of_table(table: Any, type: Any, attributes: Collection[str]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

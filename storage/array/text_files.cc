@@ -58,9 +58,9 @@ FileEntry EntryOf(std::string path, std::span<const std::byte> bytes) {
 
 Status CheckText(std::uint64_t code, std::string_view text) {
   if (text.empty()) return Status::InvalidArgument(fmt::format("text {} is empty", code));
-  if (text.size() > kMaxTextBytes)
+  if (text.size() > kMaxCodedTextBytes)
     return Status::InvalidArgument(fmt::format("text {} has {} bytes, but at most {} are possible",
-                                               code, text.size(), kMaxTextBytes));
+                                               code, text.size(), kMaxCodedTextBytes));
   if (!IsUtf8(text))
     return Status::InvalidArgument(
         fmt::format("text {} is not valid UTF-8; convert the input to UTF-8", code));

@@ -219,7 +219,8 @@ def test_attributes_by_name():
                     ("no attribute 'amuont'", lambda: batch.put_edge(0, 1, attributes={"amuont": 3})),
                     ("'at' has 2 value(s) per edge, but 1", lambda: batch.put_edge(0, 1, attributes={"at": 3})),
                     ("without names", lambda: batch.put_edges([0], [1], attributes=[[1]])),
-                    ("src and dst", lambda: batch.put_edges({"a": [1], "b": [2]})),
+                    ("'a', 'b'", lambda: batch.put_edges({"a": [1], "b": [2]})),
+                    ("int or float", lambda: batch.put_edges({"src": [1], "dst": [2], "zeal": ["a"]})),
                     ("no attribute 'zele'", lambda: batch.put_edges({"src": [1], "dst": [2], "zele": [3]})),
                     ("'from', 'u'", lambda: batch.put_edges({"from": [1], "u": [1], "dst": [2]})),
                     ("give one", lambda: batch.put_edges({"src": [1], "dst": [2], "type": ["r"]}, type="s"))):

@@ -4,12 +4,14 @@
 
 #include "rhizome/backup.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/escaped_text.h"
 #include "storage/io/walk_files.h"
+#include "storage/section/untrusted_json.h"
 #include "tools/cli/text.h"
 #include "tools/import/homes_json.h"
 #include "tools/import/partition_run.h"
@@ -24,6 +26,7 @@ namespace {
 struct InfoFlags {
   std::string store;
   bool metrics = false;
+  bool schema = false;
   std::string backups;
 };
 
@@ -81,6 +84,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"rows", entry.rows},
          {"dim", entry.dim},
          {"dtype", DataTypeName(entry.dtype)},
+         {"type", TypeOf(entry.attributes)},
          {"layout", ArrayLayoutName(entry.layout)},
          {"codec", CodecName(entry.codec.kind)},
          {"chunk_rows", entry.chunk_rows},
@@ -89,6 +93,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"lost_rows", LostRowsOf(entry)},
          {"lost_rows_hold", ShownMissingRow(entry)},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
+         {"text_bytes", BytesBelow(manifest, fmt::format("{}{}/", kTextsPrefix, entry.name))},
          {"sidecar_bytes",
           BytesBelow(manifest, ArrayFolder(SidecarName(entry.name), entry.form) + "/")}});
   }
@@ -183,7 +188,8 @@ std::string DescribeInfo(const Json& f) {
   table.Add({"array", "rows", "dim", "dtype", "layout", "codec", "size"});
   for (const Json& a : f["arrays"]) {
     table.Add({ShownName(a["name"].get<std::string>()), WithCommas(a["rows"]), WithCommas(a["dim"]),
-               a["dtype"], a["layout"], a["codec"], HumanBytes(a["bytes"])});
+               a["type"] == kTypeText ? a["type"] : a["dtype"], a["layout"], a["codec"],
+               HumanBytes(a["bytes"].get<std::uint64_t>() + a["text_bytes"].get<std::uint64_t>())});
   }
   text += "\n" + table.ToString();
   for (const Json& a : f["arrays"])
@@ -326,7 +332,8 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   const std::pair<std::string, std::string> label{"store", EscapedText(flags.store)};
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t disk_bytes, BytesOnDisk(*store));
   const GaugeSample disk{{label}, static_cast<double>(disk_bytes)};
-  RHIZOME_ASSIGN_OR_RETURN(const std::string stale, StaleRowsText(*graph->Snapshot(), label.second));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string stale,
+                           StaleRowsText(*graph->Snapshot(), label.second));
   RHIZOME_ASSIGN_OR_RETURN(const std::string backup, BackupText(flags));
   const std::string text =
       MetricsText(metrics->Snapshot(), std::span(&label, 1)) +
@@ -337,10 +344,23 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   return Answer{{{"metrics", text}}, DescribeNothing, {}};
 }
 
+/// Prints the schema, from which `init --schema` creates an empty store of the same shape.
+Result<Answer> RunSchema(const InfoFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  const Store& fixed = *store;
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(fixed, {.topology = TopologyPlace::kDirect}));
+  const std::string text = SchemaText(SchemaOf(*graph));
+  if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
+  return Answer{{{"schema", ParseUntrustedJson(text)}}, DescribeNothing, {}};
+}
+
 // Collects the fields from (1) the manifest, (2) the section tables of the partition files, (3) the
 // delta, and (4) the folders of all generations.
 Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
   if (flags.metrics) return RunMetrics(flags, session);
+  if (flags.schema) return RunSchema(flags, session);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();
@@ -363,8 +383,8 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
       info.edges == 0 ? 0.0 : static_cast<double>(topology_bytes) / static_cast<double>(info.edges);
   fields["order_bytes"] = BytesBelow(manifest, "order/");
   fields["dictionary_bytes"] = BytesBelow(manifest, "ids/");
-  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) -
-                          SidecarBytes(manifest);
+  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) +
+                          BytesBelow(manifest, kTextsPrefix) - SidecarBytes(manifest);
   fields["sidecar_bytes"] = SidecarBytes(manifest);
   fields["total_bytes"] = BytesBelow(manifest, "");
   RHIZOME_RETURN_IF_ERROR(AddDeltaFields(*store, fields));
@@ -390,6 +410,9 @@ void AddInfoVerb(CLI::App& root, Session& session) {
                    "With --metrics: the store's folder of backups, whose age is a metric")
       ->needs(metrics)
       ->type_name("DIR");
+  verb->add_flag("--schema", flags->schema,
+                 "Print the schema of the store instead, as JSON for init --schema")
+      ->excludes(metrics);
 }
 
 }  // namespace rhizome

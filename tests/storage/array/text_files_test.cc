@@ -158,7 +158,7 @@ TEST(TextFilesTest, TextsThatCannotBeStoredAreRefused) {
   EXPECT_THAT(refusal({"b", "a"}), HasSubstr("text 1 is not above"));
   EXPECT_THAT(refusal({"", "a"}), HasSubstr("text 0 is empty"));
   EXPECT_THAT(refusal({"a", "\xff"}), HasSubstr("text 1 is not valid UTF-8"));
-  EXPECT_THAT(refusal({std::string(kMaxTextBytes + 1, 'x')}), HasSubstr("at most 1048576"));
+  EXPECT_THAT(refusal({std::string(kMaxCodedTextBytes + 1, 'x')}), HasSubstr("at most 1048576"));
 }
 
 TEST(TextFilesTest, EveryChangedByteIsFound) {
