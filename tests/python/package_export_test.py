@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`Graph.export` writes a folder from which `ingest` creates the same store."""
 import json
+import sys
 
 from package import SEED, folder, np, raises, run, rz
 
@@ -47,4 +48,4 @@ def test_round_trip():
 
 
 if __name__ == "__main__":
-    run(globals())
+    run(sys.modules[__name__])
