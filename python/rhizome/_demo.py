@@ -53,8 +53,8 @@ def main(words: Sequence[str]) -> int:
 def make(seed: int = 1) -> tuple[list[str], np.ndarray, list[tuple[int, int]], np.ndarray, np.ndarray]:
     """Makes the graph: names, subjects [n], links, features [n, columns] and sets [n] (0 train, 1 valid, 2 test).
 
-    Three of four links of a note lead to notes of its subject. The features are numbers around those of the subject, with
-    so much noise that a note alone says little about its subject, and its neighbours say more.
+    Four of five links of a note lead to notes of its subject. The features are numbers around those of the subject, with
+    so much noise that a note alone says less about its subject than it does together with its neighbours.
     """
     rng = np.random.default_rng(seed)
     subjects = np.repeat(np.arange(len(SUBJECTS)), _NOTES)
