@@ -86,7 +86,9 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
     if (options.keep > 0) RHIZOME_RETURN_IF_ERROR(change.KeepNewest(options.out, options.keep));
     return Status::Ok();
   };
-  RHIZOME_RETURN_IF_ERROR(PublishMade(options.store, {store, source}, control, steps));
+  RHIZOME_RETURN_IF_ERROR(PublishMade(
+      options.store, {.made_for = store, .source = source, .wait_seconds = options.wait_seconds},
+      control, steps));
   return name;
 }
 
@@ -188,7 +190,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
     AddMemory(nullptr, base_bytes, report);
     return report;
   }
-  if (!options.take)
+  if (!options.take && !(options.wait_seconds > 0))
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job->store().fs(), options.store));
   std::vector<std::string> ignored;
   if (!job->model().shape().spec.no_edges) {

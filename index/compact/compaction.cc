@@ -67,6 +67,10 @@ Status CheckSpace(Store& store, const CompactionInput& input) {
   std::uint64_t needed = 0;
   for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
   needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16;
+  std::uint64_t edge_bytes = input.change.weighted ? 4 : 0;
+  for (const EdgeAttributeSchema& attribute : input.change.edge_attributes)
+    edge_bytes += attribute.dim * DataTypeBytes(attribute.dtype);
+  needed += edge_bytes * input.parts->info().edges;
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(RemoveKept(store));
@@ -261,7 +265,8 @@ bool EdgesFit(const CompactionInput& input, const BuildOptions& build) {
   const GenerationInfo& info = input.parts->info();
   const std::uint64_t edge_bytes =
       kWriteBytesPerEdge + kHeldBytesPerEdge + (input.delta->edge_types().size() > 1 ? 6 : 0) +
-      (info.weighted ? 16 : 0) + 24 * input.parts->edge_attributes.size();
+      (info.weighted || input.change.weighted ? 16 : 0) +
+      24 * (input.parts->edge_attributes.size() + input.change.edge_attributes.size());
   const std::uint64_t edges = info.edges + input.delta->entries();
   return edges * edge_bytes +
              BuildVertexBytes(input.delta->vertices(), build.partition.partitions) <=
@@ -327,7 +332,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   if (!options.expire_attribute.empty())
     expired = {options.expire_attribute, options.expire_before};
   auto edges = std::make_shared<CompactedEdges>(input.parts, input.delta, input.view,
-                                                std::move(expired), control);
+                                                std::move(expired), input.change, control);
   const CompactedIds ids(*input.parts, *input.delta);
   GraphInput graph;
   graph.vertex_count = input.delta->vertices();
@@ -346,7 +351,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     graph.divided = edges;
   } else if (EdgesFit(input, build)) {
     RHIZOME_ASSIGN_OR_RETURN(graph.edges, edges->TakeAll());
-    graph.weighted = input.parts->info().weighted;
+    graph.weighted = edges->columns().weighted;
   } else {
     RHIZOME_ASSIGN_OR_RETURN(space, SpillSpace::Create(store.fs(), store.scratch(), "compact",
                                                        SpillQueueBytes(build.memory_bytes)));

@@ -8,6 +8,7 @@
 #include "index/compact/compacted_edges.h"
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "rhizome/status.h"
@@ -24,6 +25,10 @@ struct CompactionInput {
   std::shared_ptr<const Delta> delta;
   std::shared_ptr<const DeltaView> view;  ///< null: nothing was written since the generation
   IoPacer* pacer = nullptr;               ///< shared with the graph's writers; may be null
+
+  /// Additions to the edges. If it is not empty, the store must not be written to before the new
+  /// generation is current, because commits of the delta do not say how many values an edge has.
+  SchemaChange change = {};
 };
 
 /// Returns the retention rule for earlier generations: `rule`, overridden by the options.

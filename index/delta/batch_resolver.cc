@@ -132,8 +132,8 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   if (!std::isfinite(operation.weight)) return Invalid("the weight is not finite");
   if (!parts_.info().weighted && operation.weight != 1)
     return Invalid(
-        "a weight was given, but the edges of this store have none; ingest it again with a weight "
-        "column");
+        "a weight was given, but the edges of this store have none; alter the store to have "
+        "weights, or leave them out");
   const std::uint64_t values = EdgeValueCount(parts_.edge_attributes);
   if (!operation.attributes.empty() && operation.attributes.size() != values)
     return Invalid("{} values of edge attributes were given, but an edge of this store has {}",

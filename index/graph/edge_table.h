@@ -27,8 +27,8 @@ class EdgeBlocks {
   };
 
   /// Each pair of an undirected graph is returned once. `block_bytes` bounds the bytes of a block's
-  /// attributes, without texts. `with_texts` reads the texts of attributes that hold codes of texts.
-  /// Errors: as EdgeScan::Open; as TextValues::Open.
+  /// attributes, without texts. `with_texts` reads the texts of attributes that hold codes of
+  /// texts. Errors: as EdgeScan::Open; as TextValues::Open.
   static Result<EdgeBlocks> Open(const Graph& graph, std::uint64_t block_bytes,
                                  bool with_texts = false);
 

@@ -21,6 +21,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/delta/row_overlay.h"
 #include "index/delta/stale_vertices.h"
+#include "index/graph/graph_create.h"
 #include "index/graph/graph_writer.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/file_rows.h"
@@ -286,15 +287,16 @@ class LiveGraph {
     if (state == state_) snapshot_.swap(snapshot);
   }
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
-  Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
+  Result<CompactResult> Compact(const SchemaChange& change, const CompactOptions& options,
+                                const JobControl& control);
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
 
  private:
-  Status MeteredCompactState(GraphWriter* writer, const GraphState& now,
+  Status MeteredCompactState(GraphWriter* writer, const GraphState& now, const SchemaChange& change,
                              const CompactOptions& options, const JobControl& control);
-  Status CompactState(GraphWriter* writer, const GraphState& now, const CompactOptions& options,
-                      const JobControl& control);
-  Status SwitchOwn(GraphWriter& writer, std::shared_ptr<const GraphParts> parts,
+  Status CompactState(GraphWriter* writer, const GraphState& now, const SchemaChange& change,
+                      const CompactOptions& options, const JobControl& control);
+  Status SwitchOwn(GraphWriter& writer, bool alone, std::shared_ptr<const GraphParts> parts,
                    const CommitGeneration& commit);
   Status SwitchBeside(const GraphParts& parts, const CommitGeneration& commit,
                       const JobControl& control);
@@ -302,8 +304,10 @@ class LiveGraph {
   Status ChangeRule(const CompactOptions& options, const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
   Result<std::unique_ptr<GraphWriter>> MakeWriter();
-  Result<CompactResult> CompactOne(GraphWriter* writer, const CompactOptions& options,
-                                   const JobControl& control);
+  Result<CompactResult> CompactOne(GraphWriter* writer, const SchemaChange& change,
+                                   const CompactOptions& options, const JobControl& control);
+  Status CompactNow(GraphWriter* writer, const SchemaChange& change, const CompactOptions& options,
+                    const JobControl& control, CompactResult& result);
   void CleanUp();
   Status CheckProcess() const { return process_.Check("this graph"); }
   void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
@@ -365,13 +369,17 @@ Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions
 
 // A graph open for reading compacts without being the writer: only the commit needs the writer's
 // lock.
-Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
+Result<CompactResult> LiveGraph::Compact(const SchemaChange& change, const CompactOptions& options,
+                                         const JobControl& control) {
   GraphWriter* writer = nullptr;
   if (store_.writable()) {
     RHIZOME_ASSIGN_OR_RETURN(writer, Writer());
   } else if (store_.fixed()) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' is open at one commit and cannot be compacted", store_.path().string())));
+  } else if (!change.empty()) {
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' is open for reading; open it for writing to change it", store_.path().string())));
   } else {
     RHIZOME_RETURN_IF_ERROR(Refresh());
     RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is compacted"));
@@ -379,31 +387,49 @@ Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const Jo
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", store_.path().string())));
-  auto result = Guarded([&] { return CompactOne(writer, options, control); });
+  auto result = Guarded([&] { return CompactOne(writer, change, options, control); });
   compacting_ = false;
   return result;
 }
 
-// Compacts unless the delta is below min_delta:
-// 1. waits for the removal of files that an earlier compaction started;
-// 2. compacts the current state (CompactState);
-// 3. if there was nothing to compact, records a changed retention rule;
-// 4. removes the files of a failed attempt or, in the background, earlier generations.
-Result<CompactResult> LiveGraph::CompactOne(GraphWriter* writer, const CompactOptions& options,
-                                            const JobControl& control) {
-  static_cast<void>(cleaning_->Join());
-  auto now = state();
-  CompactResult result{.generation = now->parts()->store->manifest().generation};
+Status CheckChange(const SchemaChange& change, const GraphState& now) {
+  if (change.weighted && now.info().weighted)
+    return Status::AlreadyExists(
+        fmt::format("'{}': the edges have weights already", now.store()->path().string()));
+  return CheckEdgeAttributes(change.edge_attributes, now.parts()->edge_attributes)
+      .WithContext(now.store()->path().string());
+}
+
+// Compacts the current state, unless the delta is below min_delta and the schema does not change.
+Status LiveGraph::CompactNow(GraphWriter* writer, const SchemaChange& change,
+                             const CompactOptions& options, const JobControl& control,
+                             CompactResult& result) {
+  const auto now = state();
+  result.generation = now->parts()->store->manifest().generation;
   const double share = static_cast<double>(now->delta()->entries()) /
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
-  Status status;
-  if (!now->delta()->empty() && share >= options.min_delta) {
-    status = MeteredCompactState(writer, *now, options, control);
-    result.compacted = status.ok();
-    result.commits = now->delta()->commits();
-    result.generation = state()->parts()->store->manifest().generation;
-  }
-  now.reset();
+  const bool due = !now->delta()->empty() && share >= options.min_delta;
+  if (!due && change.empty()) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(CheckChange(change, *now));
+  RHIZOME_RETURN_IF_ERROR(MeteredCompactState(writer, *now, change, options, control));
+  result = {.compacted = true,
+            .generation = state()->parts()->store->manifest().generation,
+            .commits = now->delta()->commits()};
+  return Status::Ok();
+}
+
+// Compacts unless the delta is below min_delta and the schema does not change:
+// 1. waits for the removal of files that an earlier compaction started;
+// 2. compacts the current state (CompactNow); if the schema changes, while no commit is possible;
+// 3. if there was nothing to compact, records a changed retention rule;
+// 4. removes the files of a failed attempt or, in the background, earlier generations.
+Result<CompactResult> LiveGraph::CompactOne(GraphWriter* writer, const SchemaChange& change,
+                                            const CompactOptions& options,
+                                            const JobControl& control) {
+  static_cast<void>(cleaning_->Join());
+  CompactResult result;
+  const auto compact = [&] { return CompactNow(writer, change, options, control, result); };
+  Status status = change.empty() ? Guarded(compact) : writer->Alone(compact);
   if (!result.compacted && status.ok()) status = ChangeRule(options, control);
   if (writer != nullptr) {
     // Removes the files of the attempt; if that fails, the next open for writing retries.
@@ -411,7 +437,8 @@ Result<CompactResult> LiveGraph::CompactOne(GraphWriter* writer, const CompactOp
     if (result.compacted) CleanUp();
   } else if (result.compacted) {
     // Opening for writing removes earlier generations, unless another writer will.
-    static_cast<void>(Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite));
+    static_cast<void>(
+        Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite, {.id = store_.id()}));
   }
   RHIZOME_RETURN_IF_ERROR(status);
   return result;
@@ -436,7 +463,7 @@ Status LiveGraph::ChangeRule(const CompactOptions& options, const JobControl& co
 // end, because work of hours may depend on it; the caller can cancel.
 Result<std::unique_ptr<Store>> LiveGraph::OpenToCommit(const JobControl& control) const {
   while (true) {
-    auto opened = Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite);
+    auto opened = Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite, {.id = store_.id()});
     if (opened || opened.error().code() != StatusCode::kBusy) return opened;
     RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "waiting for another writer"}));
   }
@@ -457,12 +484,14 @@ void LiveGraph::CleanUp() {
 }
 
 Status LiveGraph::MeteredCompactState(GraphWriter* writer, const GraphState& now,
-                                      const CompactOptions& options, const JobControl& control) {
+                                      const SchemaChange& change, const CompactOptions& options,
+                                      const JobControl& control) {
   const Stopwatch watch;
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
   store_.logger().Log(LogLevel::kInfo, "graph", "compaction begins",
                       {{"path", store_.path().string()}, {"commits", commits}});
-  const Status status = Guarded([&] { return CompactState(writer, now, options, control); });
+  const Status status =
+      Guarded([&] { return CompactState(writer, now, change, options, control); });
   const double seconds = watch.seconds();
   Metrics* const metrics = store_.metrics();
   if (!status.ok()) {
@@ -489,33 +518,49 @@ Status LiveGraph::MeteredCompactState(GraphWriter* writer, const GraphState& now
 }
 
 Status LiveGraph::CompactState(GraphWriter* writer, const GraphState& now,
-                               const CompactOptions& options, const JobControl& control) {
+                               const SchemaChange& change, const CompactOptions& options,
+                               const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
-  const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
-                              writer == nullptr ? nullptr : &writer->pacer()};
+  const CompactionInput input{now.store(),
+                              now.parts(),
+                              now.delta(),
+                              std::move(view),
+                              writer == nullptr ? nullptr : &writer->pacer(),
+                              change};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
                              const CommitGeneration& commit) {
     return writer == nullptr ? SwitchBeside(*parts, commit, control)
-                             : SwitchOwn(*writer, std::move(parts), commit);
+                             : SwitchOwn(*writer, !change.empty(), std::move(parts), commit);
   };
   // The compaction runs at background priority, because readers and writers have precedence.
   return RunInBackground(
       [&] { return CompactGeneration(store_, input, options, control, switch_to); });
 }
 
-Status LiveGraph::SwitchOwn(GraphWriter& writer, std::shared_ptr<const GraphParts> parts,
+/// Returns whether edges still have the attributes that `parts` was loaded with: `array drop`
+/// removes them from a generation.
+bool HasAttributesOf(const Manifest& manifest, const GraphParts& parts) {
+  const auto now = EdgeAttributesOf(manifest);
+  return std::equal(now.begin(), now.end(), parts.edge_attributes.begin(),
+                    parts.edge_attributes.end(),
+                    [](const auto& a, const auto& b) { return a.name == b.name; });
+}
+
+// `alone`: the caller runs within GraphWriter::Alone.
+Status LiveGraph::SwitchOwn(GraphWriter& writer, bool alone,
+                            std::shared_ptr<const GraphParts> parts,
                             const CommitGeneration& commit) {
   // Loads the commits made during the compaction; most of them are loaded before writers have to
   // wait.
   RHIZOME_ASSIGN_OR_RETURN(auto delta,
                            Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
-  return writer.Rebase(
-      [&]() -> Result<GraphWriter::Base> {
-        // Loads the remaining commits before the commit of the generation, which cannot be undone.
-        RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
-        return GraphWriter::Base{parts->store, parts, std::move(delta)};
-      },
-      [&] { return commit(store_); });
+  const auto base = [&]() -> Result<GraphWriter::Base> {
+    // Loads the remaining commits before the commit of the generation, which cannot be undone.
+    RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
+    return GraphWriter::Base{parts->store, parts, std::move(delta)};
+  };
+  const auto commit_own = [&] { return commit(store_); };
+  return alone ? writer.Switch(base, commit_own) : writer.Rebase(base, commit_own);
 }
 
 // Commits through another handle, and moves this graph to the new generation.
@@ -547,7 +592,8 @@ Status LiveGraph::Refresh() {
   if (metrics != nullptr) metrics->Add(Counter::kRefreshes);
   const auto now = state();
   const auto store = store_.Snapshot();
-  if (store->manifest().generation != now->parts()->store->manifest().generation) {
+  const bool same = store->manifest().generation == now->parts()->store->manifest().generation;
+  if (!same || !HasAttributesOf(store->manifest(), *now->parts())) {
     RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->options));
     Publish(std::move(next));
     store_.logger().Log(LogLevel::kInfo, "graph", "moved on to a new generation",
@@ -595,14 +641,28 @@ Result<LiveGraph*> Graph::Impl::Writable() const {
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
+Result<std::unique_ptr<Graph>> Graph::Own(std::unique_ptr<Store> store,
+                                          const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options));
+  Store& opened = *store;
+  return std::unique_ptr<Graph>(
+      new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+}
+
 Result<std::unique_ptr<Graph>> Graph::Open(const Path& path, const OpenOptions& options) {
   return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
     RHIZOME_ASSIGN_OR_RETURN(auto store,
                              Store::Open(FileSystem::Posix(), path, options.mode, options.store));
-    RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options.graph));
-    Store& opened = *store;
-    return std::unique_ptr<Graph>(
-        new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+    return Own(std::move(store), options.graph);
+  });
+}
+
+Result<std::unique_ptr<Graph>> Graph::Create(const Path& path, const GraphSchema& schema,
+                                             const StoreOptions& options) {
+  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+    RHIZOME_ASSIGN_OR_RETURN(auto store,
+                             CreateEmptyStore(FileSystem::Posix(), path, schema, options));
+    return Own(std::move(store), {});
   });
 }
 
@@ -644,7 +704,15 @@ Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& op
 Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobControl& control) {
   return Guarded([&]() -> Result<CompactResult> {
     RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
-    return live->Compact(options, control);
+    return live->Compact({}, options, control);
+  });
+}
+Result<CompactResult> Graph::Alter(const SchemaChange& change, const CompactOptions& options,
+                                   const JobControl& control) {
+  return Guarded([&]() -> Result<CompactResult> {
+    RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
+    if (change.empty()) return CompactResult{};
+    return live->Compact(change, options, control);
   });
 }
 Status Graph::Refresh() {

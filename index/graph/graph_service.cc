@@ -273,6 +273,7 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
   RHIZOME_ASSIGN_OR_RETURN(service->store, Store::Open(fs, path, options.mode,
                                                        {.catalog_cache_bytes = catalog.cache_bytes,
                                                         .catalog_write_bytes = catalog.write_bytes,
+                                                        .wait = options.wait,
                                                         .log = options.log,
                                                         .log_level = options.log_level,
                                                         .at = options.at,

@@ -59,9 +59,8 @@ void VertexTable::AddArrays() {
   const auto place = [](const ArrayEntry* entry) {
     return entry->name == kLabel ? 0 : entry->name == kSplit ? 1 : 2;
   };
-  std::stable_sort(arrays.begin(), arrays.end(), [&](const ArrayEntry* a, const ArrayEntry* b) {
-    return place(a) < place(b);
-  });
+  std::stable_sort(arrays.begin(), arrays.end(),
+                   [&](const ArrayEntry* a, const ArrayEntry* b) { return place(a) < place(b); });
   for (const ArrayEntry* entry : arrays) {
     if (entry->dim != 1 || HasOtherRole(entry->name)) {
       left_out_.push_back(ShownName(entry->name));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "index/generation/edge_spool.h"
@@ -61,9 +62,23 @@ bool HasEdgeTypes(const IngestOptions& options);
 /// Returns whether edges have weights, from a column or from an array.
 bool HasWeights(const IngestOptions& options);
 
-/// Opens a .npy file of edges: shape [m, 2], or [2, m] with EdgeFile::sources_first.
-/// Errors: kInvalidArgument, another shape or type, naming the file; any error of NpyReader.
-Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
+/// An open .npy file of edges.
+struct NpyEdges {
+  std::unique_ptr<NpyReader> reader;
+  bool sources_first = false;  ///< the shape is [2, m], otherwise [m, 2]
+
+  std::uint64_t edges() const {
+    return sources_first ? reader->header().dim() : reader->header().rows();
+  }
+};
+
+/// Opens a .npy file of edges: integers of shape [m, 2] or [2, m], in C or Fortran order.
+/// Errors: kInvalidArgument, another shape or type, or [2, 2] without EdgeFile::sources_first,
+/// naming the file; any error of NpyReader.
+Result<NpyEdges> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
+
+/// Sets `joined` to the id of a vertex whose type is one of IngestOptions::end_types: "user:7".
+void JoinTypedId(std::string_view type, std::string_view id, std::string& joined);
 
 /// Reads all edge files in order and adds the ids to `ids`. Edge types are numbered in order of
 /// first occurrence. With `space`, the other columns are written to a spill file there.

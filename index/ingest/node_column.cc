@@ -99,7 +99,7 @@ std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text
   return splits;
 }
 
-NodeColumn::NodeColumn(std::string name, Kind kind, std::optional<ColumnType> type)
+NodeColumn::NodeColumn(std::string name, Kind kind, std::optional<GivenType> type)
     : name_(std::move(name)),
       kind_(kind),
       typed_(type.has_value()),

@@ -35,7 +35,7 @@ class NodeColumn {
  public:
   enum class Kind : std::uint8_t { kLabel, kSplit, kText, kOther };
   /// `type` is the type that the user gives a kOther column.
-  NodeColumn(std::string name, Kind kind, std::optional<ColumnType> type = {});
+  NodeColumn(std::string name, Kind kind, std::optional<GivenType> type = {});
 
   /// Returns the reason why `field` does not fit, or nullopt if it does.
   std::optional<std::string> Stage(std::string_view field);

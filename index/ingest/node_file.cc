@@ -10,6 +10,8 @@
 #include <array>
 #include <optional>
 
+#include "index/ingest/edge_file.h"
+
 namespace rhizome {
 inline namespace internal {
 namespace {
@@ -47,11 +49,14 @@ class NodeReader {
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
       }
     }
+    // The types of ends have the first numbers, with or without a vertex in the node file.
+    for (const std::string& type : context.options.end_types) table_.type_names.Add(type);
   }
 
-  Status Read(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader,
-                             TableReader::Open(context_.fs, path, context_.options.header));
+  Status Read(const FilePlan& plan) {
+    type_ = plan.type;
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                             context_.OpenTable(plan.path, plan.dialect, plan.header));
     while (true) {
       RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
       if (next == TableReader::Next::kEnd) break;
@@ -112,7 +117,13 @@ class NodeReader {
         return reason;
       }
     }
+    if (!type && !type_.empty()) type = type_;
+    if (!context_.options.end_types.empty() && type) {
+      JoinTypedId(*type, id, typed_id_);
+      id = typed_id_;
+    }
     if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
+    if (ids_.texts()) context_.NoteTexts(id, id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
     for (NodeColumn& kept : table_.columns) kept.Keep();
     return std::nullopt;
@@ -135,6 +146,8 @@ class NodeReader {
   IngestContext& context_;
   IdCollector& ids_;
   std::vector<Role> roles_;  // by column of the file
+  std::string type_;         // FilePlan::type
+  std::string typed_id_;
   NodeTable table_;
 };
 
@@ -192,7 +205,7 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   const IngestOptions& options = context.options;
   RHIZOME_RETURN_IF_ERROR(options.node_ids
                               ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
-                              : reader.Read(*options.nodes));
+                              : reader.Read(*context.plan->nodes));
   NodeTable table = std::move(reader).TakeTable();
   if (!options.node_lines || *options.node_lines == table.lines) return table;
   return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -19,7 +20,7 @@ from ._stores import backup, verify
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, ExportReport, Frames, LogLine, NeighborLists,
     Neighbors, PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_bytes,
-    as_count, as_integers, as_path, as_split, as_text, as_threads,
+    as_count, as_integers, as_path, as_seconds, as_split, as_text, as_threads,
 )
 from .errors import NotFound
 
@@ -458,6 +459,28 @@ class Graph:
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
         return CompactReport(**_core.compact(self._core, bool(repartition), as_threads(threads), keep, progress))
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of the store, from which ``rhizome.create(path, schema=...)`` makes an empty store like it.
+
+        Its members are those that ``rhizome info --schema`` prints. Computed arrays are not part of it.
+        """
+        schema: dict[str, Any] = json.loads(self._core.schema)
+        return schema
+
+    def alter(self, *, weighted: bool = False, edge_attributes: Mapping[str, Any] | None = None,
+              threads: int | None = None, progress: Progress | None = None) -> CompactReport:
+        """Adds weights or attributes to the edges of the store, by a compaction, in one commit.
+
+        ``weighted``: existing edges get the weight 1. ``edge_attributes``: as for ``rhizome.create``; existing edges
+        get zeros. Writers wait until it is done. (Arrays: ``rhizome.add_array``; types: ``batch(create_types=True)``.)
+        Errors: as for ``compact``; AlreadyExists, edges have weights, or that attribute.
+        """
+        from ._schema import attribute_columns
+
+        added = attribute_columns(edge_attributes)
+        return CompactReport(**_core.alter(self._core, bool(weighted), added, as_threads(threads), progress))
+
     def export(self, folder: PathLike, *, memory: int | str = "256M", progress: Progress | None = None) -> ExportReport:
         """Writes the whole store at this state as a new folder of common files.
 
@@ -478,7 +501,7 @@ class Graph:
 
 
 def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G", *, topology: Topology = "auto",
-         at: Point | None = None, log: Callable[[LogLine], object] | None = None,
+         at: Point | None = None, wait: float = 0, log: Callable[[LogLine], object] | None = None,
          log_level: LogLevel = "warning") -> Graph:
     """Opens the graph in a store.
 
@@ -489,6 +512,7 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
     the blocks that it needs, and samplers, loaders, scans of edges and writes raise InvalidArgument.
     ``at``: the ``point`` of a graph that is held in some process at least until this one is open. The graph is then
     fixed at exactly that state, and holds it, too. None: the last commit.
+    ``wait``: with mode "w", the seconds to wait while another process writes.
     ``log``: called with each event of at least ``log_level``, by the main thread or by the thread that closes the
     graph; None: events go to ``logging.getLogger("rhizome")``. ``log_level``: "off" for no events.
     Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` no longer exists; OutOfMemory, reporting the
@@ -504,7 +528,7 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
         raise TypeError(f"at must be the point of a graph, not {type(at).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
-                            None if at is None else (*Point(*at),))
+                            None if at is None else (*Point(*at),), as_seconds(wait, "wait"))
     return Graph(core, (memory, topology))
 
 

@@ -55,10 +55,10 @@ class IngestInput:
             arguments.edges = self._spans(groups)
             arguments.edge_arrays = [(name, *values) for name, values in stored_columns(groups).items()]
         else:
-            arguments.edges = [_edge_file(file) for file in files]
+            arguments.edges = [as_path(file) for file in files]
             if isinstance(self._columns, Mapping):
                 raise ValueError("columns= by role is for tables: of text files, give the names of all columns in their order")
-            arguments.columns = as_names(self._columns or ("src", "dst"), "columns")
+            arguments.columns = as_names(self._columns or (), "columns")  # empty: found
             columns = {name: stored_column(name, values) for name, values in self.edge_arrays.items()}
             arguments.edge_arrays = [(name, *values) for name, values in columns.items()]
         for name, values in self.arrays.items():
@@ -172,15 +172,6 @@ class IngestInput:
             name = group.type[1] if uses[group.type[1]] == 1 else "__".join(group.type)
             spans.append((group.src, group.dst, name, ranges.get(group.type[0]), ranges.get(group.type[2])))
         return spans
-
-
-def _edge_file(path: Any) -> tuple[str, bool]:
-    """Returns the path, and whether it is a .npy file of shape [2, m], with all sources before all targets."""
-    name = as_path(path)
-    if not name.endswith(".npy") or not os.path.exists(name):
-        return name, False
-    shape = np.load(name, mmap_mode="r").shape
-    return name, len(shape) == 2 and shape[0] == 2 and shape[1] != 2
 
 
 def _dense_count(groups: list[Group], bounds: tuple[int, int] | None, rows: int | None) -> int | None:

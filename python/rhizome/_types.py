@@ -187,6 +187,8 @@ class IngestReport(NamedTuple):
     #: None without homes; else "homes" (number), "by", "cut_share" (share of edges between homes), "training_vertices",
     #: "row_balance" and "training_balance" (largest home divided by the mean), "warning" (text or None)
     homes: dict[str, Any] | None = None
+    #: what was taken where the input left a choice, and skipped lines: one sentence each
+    notes: list[str] = []
 
 
 class CompactReport(NamedTuple):
@@ -195,6 +197,14 @@ class CompactReport(NamedTuple):
     compacted: bool  #: False: there was nothing to merge
     generation: int
     commits: int  #: number of commits merged into the generation
+
+
+class CleanReport(NamedTuple):
+    """Result of ``clean``."""
+
+    removed: list[str]  #: folders that were removed; with ``dry_run``, that would be
+    remaining: list[str]  #: folders of running jobs, and folders that no job created
+    bytes: int  #: total size of the removed folders
 
 
 class ExportReport(NamedTuple):
@@ -281,6 +291,15 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     if not least <= value.__index__() < 2**63:
         raise ValueError(f"{name} is {value}, but must be at least {least}, and below 2**63")
     return int(value.__index__())
+
+
+def as_seconds(value: Any, name: str) -> float:
+    """Returns a time that is not negative; otherwise the error names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
+    if not value >= 0:
+        raise ValueError(f"{name} is {value}, but must not be negative")
+    return float(value)
 
 
 def as_number(value: Any, name: str) -> float:

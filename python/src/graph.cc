@@ -13,6 +13,7 @@
 #include "job.h"
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
+#include "rhizome/graph_schema.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 
@@ -65,7 +66,7 @@ PointTuple PointAsTuple(const PyGraph& graph) {
 /// "memory", "disk" or "lazy". `log` is None, or is called with each line of at least `log_level`.
 PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
              const std::string& topology, nb::object log, const std::string& log_level,
-             const std::optional<PointTuple>& at) {
+             const std::optional<PointTuple>& at, double wait_seconds) {
   ServiceOptions options;
   if (at) options.at = PointOf(*at);
   options.mode = writable ? Store::Mode::kWrite : Store::Mode::kRead;
@@ -81,7 +82,8 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
          {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError})
       if (LogLevelName(level) == log_level) options.log_level = level;
   }
-  auto service = Unlocked([&]() -> Result<std::unique_ptr<GraphService>> {
+  const auto open = [&](const JobControl& control) -> Result<std::unique_ptr<GraphService>> {
+    options.wait = {.seconds = wait_seconds, .control = &control};
     {
       RHIZOME_ASSIGN_OR_RETURN(
           const auto store,
@@ -89,10 +91,14 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
       options.arrays = ArraysOf(store->manifest());
     }
     return GraphService::Open(FileSystem::Posix(), path, options);
-  });
-  if (!service && sink != nullptr) sink->Deliver();
-  return PyGraph(
-      std::make_shared<Handle>(Take(std::move(service), About::kStore), std::move(sink)));
+  };
+  try {
+    auto service = RunJob(nb::none(), About::kStore, open);
+    return PyGraph(std::make_shared<Handle>(std::move(service), sink));
+  } catch (...) {
+    if (sink != nullptr) sink->Deliver();
+    throw;
+  }
 }
 
 nb::list ArraysAsTuples(const PyGraph& graph) {
@@ -329,7 +335,9 @@ void BindGraph(nb::module_& module) {
   nb::class_<PyGraph>(module, "Graph")
       .def_static("open", &Open, nb::arg("path"), nb::arg("writable"), nb::arg("memory_bytes"),
                   nb::arg("topology"), nb::arg("log").none(), nb::arg("log_level"),
-                  nb::arg("at").none())
+                  nb::arg("at").none(), nb::arg("wait_seconds"))
+      .def_prop_ro("schema",
+                   [](const PyGraph& graph) { return SchemaText(SchemaOf(*graph.Snapshot())); })
       .def("close", [](PyGraph& graph) { graph.handle()->Close(); })
       .def_prop_ro("closed", [](const PyGraph& graph) { return graph.handle()->closed(); })
       .def_prop_ro(

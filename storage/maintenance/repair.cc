@@ -859,10 +859,10 @@ Status Repair::FillHoles(SoundRows& rows) {
 Status Repair::ChangeArrays(const std::function<Status(ArrayChange&)>& steps) {
   if (RHIZOME_MUTANT("repair lets go of the lock")) {
     lock_.reset();
-    return ArrayChange::Run(fs_, store_, 0, steps);
+    return ArrayChange::Run(fs_, store_, {}, steps);
   }
   LockIsHeld held(fs_, store_ / kLockName);
-  return ArrayChange::Run(held, store_, current_->generation, steps);
+  return ArrayChange::Run(held, store_, {.generation = current_->generation, .id = id_}, steps);
 }
 
 /// Returns what is lost of an array, and what the repair does about it.
@@ -964,7 +964,7 @@ Result<RepairReport> Repair::Run() {
     if (!*one && one->error().code() != StatusCode::kNotFound) return Fail(one->error());
   if (!format && !generations)
     return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
-  RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_));
+  RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_, options_.wait));
   RHIZOME_RETURN_IF_ERROR(CheckId());
   std::set<std::string> seen;  // files that were handled; a file may have several damages
   for (const Damage& damage : report_.found) seen.insert(damage.file);

@@ -9,6 +9,7 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
+#include "rhizome/store_options.h"
 #include "storage/catalog/catalog.h"
 #include "storage/io/place_names.h"
 #include "storage/io/walk_files.h"
@@ -23,9 +24,11 @@ inline constexpr std::uint64_t kStoreFormatVersion = 1;
 std::string LockContent();
 
 /// Takes the writer's lock of the store at `path`. A process that only checks whether there is a
-/// writer (verify) holds it for a moment, so this waits up to 100 ms. Errors: kBusy, a writer is
-/// active; errors of FileSystem::Lock.
-Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path);
+/// writer (verify) holds it for a moment, so this waits at least 100 ms, and longer if `wait`
+/// allows it. Errors: kBusy, a writer is active; kInterrupted, `wait.control` was cancelled; errors
+/// of FileSystem::Lock.
+Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path,
+                                                 const LockWait& wait = {});
 
 /// Returns the three lines of FORMAT.
 std::string FormatText(const StoreId& id);

@@ -136,8 +136,7 @@ Result<std::shared_ptr<const TextDictionary>> TextDictionary::Open(const Store& 
   const Manifest& manifest = store.manifest();
   const ArrayEntry* holder = HolderOfTexts(manifest, array);
   const auto corrupt = [&](std::string_view why) {
-    return Fail(
-        Status::Corruption(fmt::format("array '{}': {}", ShownName(array.name), why)));
+    return Fail(Status::Corruption(fmt::format("array '{}': {}", ShownName(array.name), why)));
   };
   if (holder == nullptr) return corrupt("its part in partition 0 does not exist");
   if (array.dtype != DataType::kInt64) return corrupt("its codes of texts are not int64");
@@ -152,8 +151,8 @@ Result<std::shared_ptr<const TextDictionary>> TextDictionary::Open(const Store& 
       return corrupt(fmt::format("chunk {} of its texts is not in the manifest", chunk));
     files.push_back(*file);
   }
-  auto impl = std::make_unique<Impl>(store.Snapshot(), ShownName(array.name), shape,
-                                     std::move(files));
+  auto impl =
+      std::make_unique<Impl>(store.Snapshot(), ShownName(array.name), shape, std::move(files));
   return std::shared_ptr<const TextDictionary>(new TextDictionary(std::move(impl)));
 }
 

@@ -184,6 +184,19 @@ CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads) {
       ->type_name("N");
 }
 
+CLI::Option* AddWait(CLI::App& verb, double& seconds) {
+  return verb
+      .add_option("--wait", seconds,
+                  "Maximum time to wait while another process has the store open for writing; "
+                  "default: fail at once")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS");
+}
+
+LockWait WaitFor(double seconds, const Session& session) {
+  return {.seconds = seconds, .control = &session.control};
+}
+
 CLI::Option* AddScratch(CLI::App& verb, Path& scratch) {
   return verb
       .add_option_function<std::string>(

@@ -124,6 +124,10 @@ CLI::Option* AddFanouts(CLI::App& verb, std::vector<std::int64_t>& fanouts,
                         const std::string& description);
 /// Adds --scratch DIR (see StoreOptions).
 CLI::Option* AddScratch(CLI::App& verb, Path& scratch);
+/// Adds --wait SECONDS, the time to wait for the writer's lock of the store (LockWait).
+CLI::Option* AddWait(CLI::App& verb, double& seconds);
+/// Returns the wait for a store, which Ctrl-C ends.
+LockWait WaitFor(double seconds, const Session& session);
 CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads);
 CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::string>& list,
                      const std::string& description);

@@ -83,7 +83,8 @@ Json FileField(const std::string& out, std::uint64_t rows,
 
 Result<Json> ExportEdges(const GraphSnapshot& graph, const TableOptions& options,
                          const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(EdgeBlocks blocks, EdgeBlocks::Open(graph, options.memory_bytes / 4, /*with_texts=*/true));
+  RHIZOME_ASSIGN_OR_RETURN(EdgeBlocks blocks,
+                           EdgeBlocks::Open(graph, options.memory_bytes / 4, /*with_texts=*/true));
   RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(options.out));
   const EdgeTable table(graph, TableFormOf(options.out), /*with_attributes=*/true);
   if (options.header) RHIZOME_RETURN_IF_ERROR(file.Line(table.Header()));

@@ -134,6 +134,27 @@ std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Js
   return std::nullopt;
 }
 
+Status NoArray(std::string_view name) {
+  return Status::NotFound(
+      fmt::format("the new store has no array '{}'; give its schema by --schema", name));
+}
+
+/// Returns the member that names something and has a bare NaN or infinity as its value; nullopt if
+/// there is none.
+std::optional<std::string_view> NonFiniteName(std::string_view text) {
+  for (const std::string_view name : {"op", "src", "dst", "id", "type"}) {
+    const std::size_t at = text.find(fmt::format("\"{}\"", name));
+    if (at == text.npos) continue;
+    const std::size_t colon = text.find_first_not_of(" \t", at + name.size() + 2);
+    if (colon == text.npos || text[colon] != ':') continue;
+    const std::size_t value = text.find_first_not_of(" \t", colon + 1);
+    if (value == text.npos) continue;
+    for (const std::string_view number : {"NaN", "Infinity", "-Infinity"})
+      if (text.substr(value).starts_with(number)) return name;
+  }
+  return std::nullopt;
+}
+
 std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   std::string names;
   for (const EdgeAttributeInfo& attribute : attributes)
@@ -191,6 +212,7 @@ std::optional<std::size_t> UpdateFile::AttributeNumber(std::string_view name) co
 }
 
 Status UpdateFile::FindArray(std::string_view name) {
+  if (graph_ == nullptr) return NoArray(name);
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_->store().OpenArray(name));
   element_ = ElementType(array->entry());
   dim_ = array->entry().dim;
@@ -284,6 +306,7 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
       return fmt::format("the weight '{}' {}", fields[*weight_], kVanishes);
     edge.weight = *weight;
   }
+  gives_weights_ = gives_weights_ || weight_.has_value();
   if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
   for (const auto& [column, number] : attributes_) {
     const EdgeAttributeInfo& info = edge_attributes_[number];
@@ -335,7 +358,10 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
   std::optional<std::string> repeated;
   std::string quoted;
-  if (text.find_first_of("NI") != text.npos) text = quoted = QuoteNonFinite(text);
+  if (text.find_first_of("NI") != text.npos) {
+    if (const auto name = NonFiniteName(text)) return fmt::format("has no name as \"{}\"", *name);
+    text = quoted = QuoteNonFinite(text);
+  }
   Json object = ParseUntrustedJson(text, &repeated);
   if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
   if (object.is_discarded()) return WhyNoJson(text);
@@ -381,6 +407,7 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
     if (key == "type") {
       edge.type = value.get<std::string>();
     } else if (key == "weight") {
+      gives_weights_ = true;
       if (auto reason = TakeWeight(value, edge.weight)) return reason;
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(edge_attributes_));
@@ -431,6 +458,7 @@ UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb ver
 
 UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& given,
                                            const ExternalId& id, WriteBatch& batch) {
+  if (graph_ == nullptr) return NoArray(array).message();
   const ArrayEntry* entry = graph_->store().manifest().FindArray(array);
   if (entry == nullptr) return graph_->store().OpenArray(array).error().message();
   const bool one = HasTexts(*entry) && (given.is_string() || given.is_null());
@@ -462,8 +490,7 @@ UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json&
 
 /// Returns the array of an attribute that holds texts; nullptr for any other attribute.
 const ArrayEntry* UpdateFile::TextsOfAttribute(const EdgeAttributeInfo& info) const {
-  const ArrayEntry* const array =
-      graph_->store().manifest().FindArray(EdgeArrayName(info.name, 0));
+  const ArrayEntry* const array = graph_->store().manifest().FindArray(EdgeArrayName(info.name, 0));
   return array != nullptr && HasTexts(*array) ? array : nullptr;
 }
 
@@ -471,7 +498,7 @@ UpdateFile::Reason UpdateFile::PutTexts(const ArrayEntry& entry, std::span<const
                                         const ExternalId& id, WriteBatch& batch) {
   std::vector<std::int64_t> codes;
   for (const std::string& text : texts) {
-    const auto code = texts_.CodeOf(entry, text);
+    const auto code = texts_->CodeOf(entry, text);
     if (!code) return code.error().message();
     codes.push_back(*code);
   }
@@ -485,7 +512,7 @@ UpdateFile::Reason UpdateFile::TakeTexts(const EdgeAttributeInfo& info, const Ar
   if (!value.is_string() && !value.is_null())
     return fmt::format("{} of '{}' is neither a text nor null (none)", value.dump(), info.name);
   const auto code =
-      texts_.CodeOf(entry, value.is_null() ? std::string() : value.get<std::string>());
+      texts_->CodeOf(entry, value.is_null() ? std::string() : value.get<std::string>());
   if (!code) return code.error().message();
   edge.attributes[info.first_value] = EdgeValue(*code);
   return std::nullopt;

@@ -20,6 +20,7 @@ struct CompactFlags {
   std::string expire;
   std::string metrics;
   Path scratch;
+  double wait = 0;
   bool watch = false;
   std::uint32_t every_seconds = 10;
   const CLI::Option* min_delta = nullptr;
@@ -87,11 +88,14 @@ Result<Answer> Watch(const CompactFlags& flags, const CompactOptions& options, G
 // Opens the store for reading, so that other processes can write at the same time. Dropping
 // generations frees space, so it must also work on a full disk; only a writer may use the reserve.
 Result<std::unique_ptr<Store>> OpenStore(const CompactFlags& flags,
-                                         std::shared_ptr<Metrics> metrics) {
+                                         std::shared_ptr<Metrics> metrics, const Session& session) {
   const bool frees = flags.options.keep_generations || flags.options.keep_bytes;
-  return Store::Open(
-      FileSystem::Posix(), flags.store, frees ? Store::Mode::kWrite : Store::Mode::kRead,
-      {.scratch = flags.scratch, .frees_space = frees, .metrics = std::move(metrics)});
+  return Store::Open(FileSystem::Posix(), flags.store,
+                     frees ? Store::Mode::kWrite : Store::Mode::kRead,
+                     {.scratch = flags.scratch,
+                      .frees_space = frees,
+                      .wait = WaitFor(flags.wait, session),
+                      .metrics = std::move(metrics)});
 }
 
 Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
@@ -101,7 +105,7 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
-  RHIZOME_ASSIGN_OR_RETURN(const auto store, OpenStore(flags, metrics));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, OpenStore(flags, metrics, session));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
   if (flags.watch) {
@@ -172,6 +176,10 @@ void AddCompactVerb(CLI::App& root, Session& session) {
           "disk; initially 64G");
   AddMetricsFile(*verb, flags->metrics);
   AddScratch(*verb, flags->scratch);
+  AddWait(*verb, flags->wait)
+      ->description(
+          "With --keep-generations or --keep-bytes: maximum time to wait while another process has "
+          "the store open for writing");
   AddThreads(*verb, options.threads);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory limit; 0: none");
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "index/graph/live_vertices.h"
+#include "index/input/npy_header.h"
 #include "rhizome/store_folder.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
@@ -16,7 +17,6 @@
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/help.h"
 #include "tools/cli/id_text.h"
-#include "index/input/npy_header.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"
 #include "tools/import/elements.h"
@@ -210,10 +210,9 @@ Result<Answer> RunFolder(const ExportFlags& flags, Session& session) {
                      {"rows", file.rows},
                      {"dim", file.dim},
                      {"dtype", file.dtype}});
-  return Answer{
-      {{"files", std::move(files)}, {"notes", report.notes}, {"seconds", report.seconds}},
-      DescribeExport,
-      {}};
+  return Answer{{{"files", std::move(files)}, {"notes", report.notes}, {"seconds", report.seconds}},
+                DescribeExport,
+                {}};
 }
 
 // Exports predictions: (1) checks everything that does not depend on the computation; (2) loads
@@ -363,8 +362,9 @@ void AddExportVerb(CLI::App& root, Session& session) {
           "beyond its size at start, by default none")
       ->default_str("1G");
   AddPredictionFlags(*verb, flags->infer);
-  ArrangeOptions(*verb, {"store", "array", "edges", "vertices", "predictions", "out", "ids", "no-header",
-                         "memory", "threads"},
+  ArrangeOptions(*verb,
+                 {"store", "array", "edges", "vertices", "predictions", "out", "ids", "no-header",
+                  "memory", "threads"},
                  {"features", "fanout", "scratch"});
 }
 

@@ -358,8 +358,8 @@ void AddInferVerb(CLI::App& root, Session& session) {
   ArrangeOptions(*verb,
                  {"model-file", "out", "new-version", "incremental", "features", "fanout", "memory",
                   "threads", "resume"},
-                 {"live", "keep", "at", "scores", "mode", "device", "workers", "scratch", "codec",
-                  "cache", "edge-weights"});
+                 {"live", "keep", "at", "wait", "scores", "mode", "device", "workers", "scratch",
+                  "codec", "cache", "edge-weights"});
 }
 
 }  // namespace rhizome

@@ -4,12 +4,14 @@
 
 #include "rhizome/backup.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/escaped_text.h"
 #include "storage/io/walk_files.h"
+#include "storage/section/untrusted_json.h"
 #include "tools/cli/text.h"
 #include "tools/import/homes_json.h"
 #include "tools/import/partition_run.h"
@@ -24,6 +26,7 @@ namespace {
 struct InfoFlags {
   std::string store;
   bool metrics = false;
+  bool schema = false;
   std::string backups;
 };
 
@@ -329,7 +332,8 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   const std::pair<std::string, std::string> label{"store", EscapedText(flags.store)};
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t disk_bytes, BytesOnDisk(*store));
   const GaugeSample disk{{label}, static_cast<double>(disk_bytes)};
-  RHIZOME_ASSIGN_OR_RETURN(const std::string stale, StaleRowsText(*graph->Snapshot(), label.second));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string stale,
+                           StaleRowsText(*graph->Snapshot(), label.second));
   RHIZOME_ASSIGN_OR_RETURN(const std::string backup, BackupText(flags));
   const std::string text =
       MetricsText(metrics->Snapshot(), std::span(&label, 1)) +
@@ -340,10 +344,23 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   return Answer{{{"metrics", text}}, DescribeNothing, {}};
 }
 
+/// Prints the schema, from which `init --schema` creates an empty store of the same shape.
+Result<Answer> RunSchema(const InfoFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  const Store& fixed = *store;
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(fixed, {.topology = TopologyPlace::kDirect}));
+  const std::string text = SchemaText(SchemaOf(*graph));
+  if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
+  return Answer{{{"schema", ParseUntrustedJson(text)}}, DescribeNothing, {}};
+}
+
 // Collects the fields from (1) the manifest, (2) the section tables of the partition files, (3) the
 // delta, and (4) the folders of all generations.
 Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
   if (flags.metrics) return RunMetrics(flags, session);
+  if (flags.schema) return RunSchema(flags, session);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();
@@ -393,6 +410,9 @@ void AddInfoVerb(CLI::App& root, Session& session) {
                    "With --metrics: the store's folder of backups, whose age is a metric")
       ->needs(metrics)
       ->type_name("DIR");
+  verb->add_flag("--schema", flags->schema,
+                 "Print the schema of the store instead, as JSON for init --schema")
+      ->excludes(metrics);
 }
 
 }  // namespace rhizome

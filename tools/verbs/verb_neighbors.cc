@@ -144,8 +144,8 @@ class Sorter {
     if (column.empty()) return sorter;
     RHIZOME_ASSIGN_OR_RETURN(const EdgeAttributeInfo info, FindEdgeColumn(graph, column));
     if (info.dim != 1)
-      return Fail(Status::InvalidArgument(fmt::format(
-          "cannot sort by '{}': it has {} values for each edge", column, info.dim)));
+      return Fail(Status::InvalidArgument(
+          fmt::format("cannot sort by '{}': it has {} values for each edge", column, info.dim)));
     const ArrayEntry* const array = graph.store().manifest().FindArray(EdgeArrayName(column, 0));
     if (array != nullptr && HasTexts(*array))
       return Fail(
@@ -254,9 +254,8 @@ Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
   Selection selection(flags.limit);
   StoredTexts texts(graph);
   RHIZOME_ASSIGN_OR_RETURN(Sorter sorter, Sorter::Create(graph, texts, flags.sort, selection));
-  RHIZOME_RETURN_IF_ERROR(
-      VisitEdgesOf(graph, vertex, flags.direction, type,
-                   [&](const EdgeOfVertex& edge) { return sorter.Add(edge); }));
+  RHIZOME_RETURN_IF_ERROR(VisitEdgesOf(graph, vertex, flags.direction, type,
+                                       [&](const EdgeOfVertex& edge) { return sorter.Add(edge); }));
   RHIZOME_RETURN_IF_ERROR(sorter.Flush());
   const std::uint64_t total = selection.total();
   RHIZOME_ASSIGN_OR_RETURN(auto neighbors, EdgesJson(graph, texts, std::move(selection).Sorted()));

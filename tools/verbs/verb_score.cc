@@ -4,12 +4,12 @@
 #include <iterator>
 
 #include "cache/job/process_memory.h"
+#include "index/input/npy_header.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/id_text.h"
-#include "index/input/npy_header.h"
 #include "tools/cli/pair_input.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"

@@ -103,6 +103,10 @@ struct InferOptions {
   /// Then drop all versions except the newest `keep` ones and aliased ones; 0: keep all.
   std::uint64_t keep = 0;
 
+  /// Time to wait for the writer's lock at the end. With 0, the job fails before its work if the
+  /// store is open for writing.
+  double wait_seconds = 0;
+
   /// Chunk rows of the result and of the arrays between layers, rounded up to a multiple of 128; 0:
   /// chosen automatically.
   std::uint64_t chunk_rows = 0;

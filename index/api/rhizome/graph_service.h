@@ -48,6 +48,9 @@ struct ServiceOptions {
   bool warm = false;
   LookupOptions warm_limits = {};
 
+  /// Time to wait for the writer's lock (StoreOptions::wait).
+  LockWait wait = {};
+
   /// Compact in the background, with these options, whenever the delta has reached
   /// CompactOptions::min_delta. A service that is open for reading compacts what other processes
   /// write, and takes the writer's lock only for the commit. Set a memory limit here: a compaction

@@ -174,7 +174,7 @@ Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const Array
                              return MakeArray(disk, *store, kStorePath / "scratch", rows, number,
                                               layout, dim);
                            }));
-  return ArrayChange::Run(disk, kStorePath, 0,
+  return ArrayChange::Run(disk, kStorePath, {},
                           [&](ArrayChange& change) { return steps(change, made.source()); });
 }
 
@@ -316,7 +316,7 @@ Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
     return Compact(*live.graph, false);
   }));
   return recorder.Step([&] {
-    return ArrayChange::Run(disk, kStorePath, 0,
+    return ArrayChange::Run(disk, kStorePath, {},
                             [&](ArrayChange& change) { return change.Drop("att", true); });
   });
 }
