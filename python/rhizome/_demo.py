@@ -86,24 +86,26 @@ def _files(folder: pathlib.Path) -> None:
     names, subjects, links, features, sets = make()
     with open(folder / "notes.csv", "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
+        rows.writerow(("name", "label", "split"))
         rows.writerows((name, SUBJECTS[subject], ("train", "valid", "test")[kind])
                        for name, subject, kind in zip(names, subjects.tolist(), sets.tolist()))
     with open(folder / "links.csv", "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows((names[a], names[b]) for a, b in links)
+        rows = csv.writer(file)
+        rows.writerow(("source", "target"))
+        rows.writerows((names[a], names[b]) for a, b in links)
     np.save(folder / "features.npy", features)
-    print(f"{folder / 'notes.csv'}: {len(names)} notes: name, subject, and train, valid or test\n"
-          f"{folder / 'links.csv'}: {len(links)} links between them\n"
+    print(f"{folder / 'notes.csv'}: {len(names)} notes: name, label (its subject), split (train, valid or test)\n"
+          f"{folder / 'links.csv'}: {len(links)} links: source, target\n"
           f"{folder / 'features.npy'}: {features.shape[1]} numbers for each note")
 
 
 def _store(folder: pathlib.Path) -> None:
     _step("2. A store")
-    _code(f"""rz.ingest({str(folder / 'notes.rz')!r}, {str(folder / 'links.csv')!r}, undirected=True, columns=["src", "dst"],
-          nodes={str(folder / 'notes.csv')!r}, node_columns=["id", "label", "split"],
-          arrays={{"feat": {str(folder / 'features.npy')!r}}}, overwrite=True)""")
-    report = ingest(folder / "notes.rz", folder / "links.csv", undirected=True, columns=["src", "dst"],
-                    nodes=folder / "notes.csv", node_columns=["id", "label", "split"],
+    _code(f"""rz.ingest({str(folder / 'notes.rz')!r}, {str(folder / 'links.csv')!r}, undirected=True,
+          nodes={str(folder / 'notes.csv')!r}, arrays={{"feat": {str(folder / 'features.npy')!r}}})""")
+    report = ingest(folder / "notes.rz", folder / "links.csv", undirected=True, nodes=folder / "notes.csv",
                     arrays={"feat": folder / "features.npy"}, overwrite=True)
+    print("".join(f"{note}\n" for note in report.notes), end="")
     print(f"{report.vertices} vertices and {report.edges} edges (each link in both directions) in {report.seconds:.2f} s")
 
 
