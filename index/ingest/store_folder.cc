@@ -58,9 +58,8 @@ Json EncodeSeries(const std::vector<ArraySeries>& series) {
     Json aliases = Json::array();
     for (const ArrayAlias& alias : one.aliases)
       aliases.push_back({{"name", alias.name}, {"history", alias.history}});
-    list.push_back({{"name", one.name},
-                    {"last_version", one.last_version},
-                    {"aliases", std::move(aliases)}});
+    list.push_back(
+        {{"name", one.name}, {"last_version", one.last_version}, {"aliases", std::move(aliases)}});
   }
   return list;
 }
@@ -289,6 +288,7 @@ Result<IngestOptions> ReadStoreFolder(FileSystem& fs, const Path& folder) try {
 
   IngestOptions options;
   options.header = true;
+  options.delimiter = Delimiter::kComma;
   options.id_type = described.text_ids ? IdType::kString : IdType::kInteger;
   options.undirected = described.undirected;
   options.build.directions = described.directions;

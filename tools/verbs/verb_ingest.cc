@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rhizome/sniff.h"
+#include "rhizome/store_folder.h"
 #include "tools/cli/help.h"
 #include "tools/import/ingest_flags.h"
 #include "tools/import/input_plan.h"
@@ -22,14 +23,18 @@ struct IngestVerbFlags {
 };
 
 /// Checks that no flag says how to read files: the folder of a data set says it.
-Status CheckAlone(const IngestFlags& flags, const std::string& folder) {
+Status CheckAlone(const IngestVerbFlags& verb, const std::string& folder) {
+  if (verb.dry_run)
+    return Status::InvalidArgument(
+        fmt::format("'{}' is the folder of a data set, for which there is no dry run", folder));
+  const IngestFlags& flags = verb.input;
   const IngestOptions& options = flags.options;
   const bool more = flags.inputs.size() > 1 || !flags.edges.empty() || !flags.nodes.empty() ||
                     !flags.arrays.empty() || !flags.edge_arrays.empty() || flags.dtype ||
                     !options.columns.empty() || !options.node_columns.empty() ||
                     !options.split_column.empty() || options.header || options.delimiter ||
                     !options.end_types.empty() || options.id_type != IdType::kAuto ||
-                    options.vertices || options.max_bad_lines > 0;
+                    options.vertices || options.max_bad_lines > 0 || !options.types.empty();
   if (!more) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("'{}' is the folder of a data set, which says how its files are read; leave out "
@@ -40,13 +45,7 @@ Status CheckAlone(const IngestFlags& flags, const std::string& folder) {
 /// Ingests the folder of a data set.
 Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& folder,
                             const std::string& kind, Session& session) {
-  RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.input, folder));
-  if (flags.dry_run)
-    return Fail(Status::InvalidArgument(fmt::format(
-        "'{}' is the folder of a data set ({}), for which there is no dry run", folder, kind)));
-  if (kind == "export")
-    return Fail(Status::Unsupported(
-        fmt::format("'{}' was written by `export --store`, which this build cannot read", folder)));
+  RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
   Tell("note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
   return RunImport({.name = kind,
                     .store = flags.input.store,
@@ -59,11 +58,30 @@ Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& fol
                    session);
 }
 
+/// Ingests a folder that `export --store` wrote.
+Result<Answer> IngestStoreFolder(const IngestVerbFlags& flags, const std::string& folder,
+                                 Session& session) {
+  RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
+  const IngestFlags& input = flags.input;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
+                           StartLimited(session, input.layout));
+  RHIZOME_ASSIGN_OR_RETURN(IngestOptions options, ReadStoreFolder(FileSystem::Posix(), folder));
+  const Direction directions = options.build.directions;
+  input.SetLayout(options);
+  if (options.build.directions == Direction::kBoth) options.build.directions = directions;
+  RHIZOME_ASSIGN_OR_RETURN(const IngestReport report,
+                           Ingest(FileSystem::Posix(), input.store, options, session.control));
+  return IngestAnswer(session, input.store, report, options.build.partition, base_memory_bytes);
+}
+
 Result<Answer> RunIngest(const IngestVerbFlags& flags, Session& session) {
   const IngestFlags& input = flags.input;
-  for (const std::string& folder : input.inputs)
+  for (const std::string& folder : input.inputs) {
+    if (IsStoreFolder(FileSystem::Posix(), folder))
+      return IngestStoreFolder(flags, folder, session);
     if (const std::string kind = KindOfFolder(folder); !kind.empty())
       return IngestFolder(flags, folder, kind, session);
+  }
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
                            StartLimited(session, input.layout));
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, input.ToOptions());
@@ -88,7 +106,7 @@ void AddIngestVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->input.store, "Folder to create")->required();
   verb->add_option("INPUT", flags->input.inputs,
                    "Files whose kind is found: edges, nodes, .npy arrays; or the folder of a data "
-                   "set (OGB, GraphBolt)");
+                   "set (OGB, GraphBolt), or one that export --store wrote");
   AddIngestFlags(*verb, flags->input);
   verb->add_flag("--dry-run", flags->dry_run,
                  "Print how the files would be read, and the command that says so; write nothing");
