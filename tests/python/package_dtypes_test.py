@@ -148,7 +148,7 @@ def test_attributes_of_edges():
                 with raises(rz.InvalidArgument, "half"), graph.batch() as batch:
                     batch.put_edge(3, 9, attributes=[{**row, "half": bad}[name] for name in graph.edge_attributes])
             changed = [json.loads(line) for line in rhizome("changes", path / "g.rz", "--out", "-").splitlines()
-                       if '"src"' in line]
+                       if '"wide"' in line]
             assert {name: changed[0][name] for name in row} == row
             for options in ({}, {"repartition": True}):
                 graph.compact(**options)
