@@ -4,7 +4,7 @@
 # usage: tools/install_deps.sh [--tests | --python | --mpi | --wheel | --docs]     Does nothing if all is installed.
 # --python: only the dependencies of `pip install .`, without libtorch and build/venv.
 # --mpi: also Open MPI, for ranks as processes. --tests includes it.
-# --wheel: the dependencies of tools/wheel.sh, which makes wheels for other machines; rhizome-gnn needs libtorch.
+# --wheel: the dependencies of tools/wheel.sh, which makes wheels for other machines; rhizome-store-gnn needs libtorch.
 # --docs: only the dependencies of tools/docs.sh, in build/docs-venv. --tests includes it.
 # This is the only list of dependencies; docs/BUILDING.md describes the purpose of each.
 set -euo pipefail

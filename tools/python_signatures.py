@@ -43,10 +43,10 @@ Trains a model of the engine on a store, out of core, and returns the output of 
 
     rz.train("g.rz", model="sage", layers=2, fanout=[10, 10], epochs=5, memory="512M", out="g.safetensors")
 
-Requires the wheel ``rhizome-gnn``, or a build with libtorch.
+Requires the wheel ``rhizome-store-gnn``, or a build with libtorch.
 Ctrl-C raises KeyboardInterrupt after the child has ended; ``out`` then contains the best weights so far.
 ``progress``: called with (phase, done, total). Notes of the command line are logged as warnings of ``rhizome``.
-Errors: InvalidArgument, an invalid value, or options that exclude each other; Unsupported, no rhizome-gnn; any
+Errors: InvalidArgument, an invalid value, or options that exclude each other; Unsupported, no rhizome-store-gnn; any
 error of ``rhizome train``.''',
     "infer": '''\
 Computes the embedding of every vertex with a model written by ``train``, and stores them as an array.
@@ -62,7 +62,7 @@ Creates a store from a known data set, or from one in a known layout.
 
     rz.import_("ogb", "arxiv.rz", from_="ogbn_arxiv")
 
-Returns the output of ``rhizome import --json``. ``progress`` and errors: as for ``train``, except that rhizome-gnn
+Returns the output of ``rhizome import --json``. ``progress`` and errors: as for ``train``, except that rhizome-store-gnn
 is not needed.''',
 }
 

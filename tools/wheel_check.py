@@ -134,7 +134,7 @@ assert not heavy, heavy
 rz.ingest("g.rz", np.array([[0, 1, 2], [1, 2, 0]]), arrays={"feat": np.eye(3, dtype=np.float32)}, memory="1G")
 with rz.open("g.rz") as g:
     assert np.array_equal(g["feat"][[2, 0]], np.eye(3)[[2, 0]]) and g.neighbors(1).ids.tolist() == [2]
-assert rz.__version__ == importlib.metadata.version("rhizome")
+assert rz.__version__ == importlib.metadata.version("rhizome-store")
 print(rz.__version__)
 """
 

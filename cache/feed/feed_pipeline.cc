@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <utility>
 #include <variant>
 
@@ -154,6 +155,7 @@ class FeedPipeline::Impl {
   }
 
   ~Impl() {
+    stopping_.store(true);
     minibatches_.Cancel();
     room_.Cancel();
     asked_.End();
@@ -215,9 +217,10 @@ class FeedPipeline::Impl {
   BoundedQueue<Superbatch> superbatches_{1};
   BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one entry per minibatch in the pipeline
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
-  Progress sampled_;  // number of sampled superbatches; for kChangeset
-  Progress used_;     // number of superbatches whose memory was released
-  Progress asked_;    // number of minibatches that were requested; for kNone
+  Progress sampled_;                    // number of sampled superbatches; for kChangeset
+  Progress used_;                       // number of superbatches whose memory was released
+  Progress asked_;                      // number of minibatches that were requested; for kNone
+  std::atomic<bool> stopping_ = false;  // the object is being destroyed
 
   Thread sampling_;
   Thread scheduling_;
@@ -328,6 +331,8 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
   RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
   while (seeds) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    if (stopping_.load())
+      return Fail(Status::Interrupted("the minibatches are not needed any more"));
     const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));

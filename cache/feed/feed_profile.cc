@@ -34,6 +34,7 @@ constexpr std::uint64_t kRowBytes = 48;
 constexpr std::uint64_t kProfiledMinibatches = 32;
 constexpr std::uint64_t kProfiledShare = 4;
 constexpr double kProfileSeconds = 1;
+constexpr double kShortProfileSeconds = 0.1;  // if FeedJob::starts_soon
 
 /// Memory of a profile without a memory limit. With a limit, half of the remaining memory is used.
 constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
@@ -147,6 +148,16 @@ bool MayTry(const FeedJob& job) {
          job.pipeline.io != IoMaker::kMapped && !job.pipeline.over_ranks;
 }
 
+/// Returns whether the rows of the whole array fit in the cache, beside the schedules' share of the
+/// memory (PlanMemory). Each row is then read once with superbatches of any length.
+bool AllRowsFit(const FeedJob& job, const MemoryNeeds& needs) {
+  if (job.fixed.cache_bytes) return *job.fixed.cache_bytes >= needs.cacheable_bytes;
+  if (job.memory_bytes == 0) return kDefaultCacheBytes >= needs.cacheable_bytes;
+  const std::uint64_t left = BytesLeft(
+      job.memory_bytes, needs.held_bytes + needs.working_bytes + needs.neighbor_full_bytes);
+  return std::min(kDefaultCacheBytes, left - left / 4) >= needs.cacheable_bytes;
+}
+
 /// Returns the memory settings that are fixed. In distributed training, sampling and reading never
 /// take turns: a rank whose cache is emptied between superbatches would read rows that the plans of
 /// the other ranks do not expect.
@@ -182,7 +193,7 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
                            FeatureDecoder::Create(features, job.pipeline.normalize));
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
                            MinibatchSampler::Create(job.graph, job.pipeline.sampler, neighbors));
-  const std::uint64_t minibatches = plan.minibatches();
+  const std::uint64_t minibatches = job.minibatches > 0 ? job.minibatches : plan.minibatches();
   RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*plan.Next()));
   FeedProfile profile;
   profile.needs_ = NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, minibatch);
@@ -198,7 +209,8 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   profile.frame_bytes_ =
       profile.kept_bytes_ + (job.fixed.cache_bytes ? 0 : HistoryBytes(job.pipeline));
   profile.prior_ = job.pipeline.prior;
-  if (MayTry(job)) RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
+  if (MayTry(job) && !(job.starts_soon && AllRowsFit(job, profile.needs_)))
+    RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
   return profile;
 }
 
@@ -211,7 +223,8 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});
-  while (trace_.steps() < most && watch.seconds() < kProfileSeconds) {
+  const double seconds = job.starts_soon ? kShortProfileSeconds : kProfileSeconds;
+  while (trace_.steps() < most && watch.seconds() < seconds) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const std::optional<SeedBatch> seeds = plan.Next();
     if (!seeds) break;

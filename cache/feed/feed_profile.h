@@ -42,6 +42,13 @@ struct FeedJob {
   /// itself. Empty: none.
   std::function<std::uint64_t(const Minibatch&)> compute_bytes = {};
 
+  /// Number of minibatches that superbatches are chosen for; 0: all of the plan.
+  std::uint64_t minibatches = 0;
+
+  /// Whether the first minibatch is wanted soon: fewer minibatches are sampled to try superbatch
+  /// lengths, and none if all rows fit in the cache.
+  bool starts_soon = false;
+
   /// Bytes of other schedules that are made from superbatches (FeedPipelineOptions::on_superbatch),
   /// per row of each minibatch.
   std::uint64_t other_schedule_bytes = 0;

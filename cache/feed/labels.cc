@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cache/feed/label_arrays.h"
+#include "index/delta/graph_parts.h"
 #include "storage/array/array_facts.h"
 #include "storage/base/check.h"
 
@@ -125,6 +126,7 @@ std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set
 
 Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
                                const std::string& split) {
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a table of all labels"));
   ClassLabels labels;
   if (!label_array.empty()) RHIZOME_RETURN_IF_ERROR(ReadLabelArray(graph, label_array, labels));
   if (!split.empty()) RHIZOME_RETURN_IF_ERROR(ReadSplitArray(graph, split, labels));

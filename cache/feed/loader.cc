@@ -9,6 +9,7 @@
 #include "cache/feed/feed_pipeline.h"
 #include "cache/feed/feed_profile.h"
 #include "cache/feed/labels.h"
+#include "cache/feed/ramped_seeds.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_scratch.h"
 #include "index/delta/graph_parts.h"
@@ -295,7 +296,9 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
                               .in_turn = InTurn(options.feed)},
                     .memory_bytes = options.memory_bytes,
                     .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_); },
-                    .compute_bytes = {}};
+                    .compute_bytes = {},
+                    .minibatches = options.epochs == 0 ? minibatches_of_epoch_ : 0,
+                    .starts_soon = true};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, plan, control_));
   Describe(feed);
   RHIZOME_ASSIGN_OR_RETURN(scratch_, ClaimScratch(graph_->store(), options.job));
@@ -308,10 +311,14 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
   plan.Skip(options.first);
   position_ = options.first;
   report_.epoch = position_ / minibatches_of_epoch_;
+  // A length that the caller chose is used from the first minibatch on. With kChangeset, each
+  // superbatch empties the cache, so short ones are expensive.
+  const bool ramps = options.feed.superbatch == 0 && feed.pipeline.overlap != Overlap::kChangeset;
+  const std::uint32_t ramp = ramps ? feed.pipeline.superbatch : 0;
   RHIZOME_ASSIGN_OR_RETURN(
-      pipeline_, FeedPipeline::Open(
-                     *graph_, feed.pipeline,
-                     [plan = std::move(plan)]() mutable { return plan.Next(); }, control_));
+      pipeline_,
+      FeedPipeline::Open(*graph_, feed.pipeline,
+                         RampedSeeds(std::move(plan), ramp, options.epochs == 0), control_));
   return Status::Ok();
 }
 

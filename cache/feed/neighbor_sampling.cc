@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "storage/array/type_names.h"
+
 namespace rhizome {
 namespace {
 
@@ -24,7 +26,7 @@ Result<TypeId> FindEdgeType(const GraphSnapshot& graph, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());
   return Fail(Status::NotFound(
-      fmt::format("there is no edge type '{}'; the graph has {}", name, fmt::join(names, ", "))));
+      fmt::format("there is no edge type '{}'; the graph has {}", name, ListOfNames(names))));
 }
 
 std::string DescribeSampling(const NeighborSampling& sampling) {

@@ -10,6 +10,7 @@
 #include "cache/job/compute_threads.h"
 #include "gnn/infer/layer_pass.h"
 #include "gnn/ops/dense.h"
+#include "index/base/staleness.h"
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
@@ -37,7 +38,7 @@ const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name) {
 namespace {
 
 /// Returns why the rows of `old` cannot be reused, or an empty string if they can.
-std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {
+std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made) {
   for (const char* const fact : kIncrementalFacts) {
     const std::string_view there = FactOf(old, fact);
     if (there.empty()) return fmt::format("{} does not record its {}", old.name, fact);
@@ -47,14 +48,25 @@ std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made, const M
     if (FactOf(old, fact) != FactOf(made, fact))
       return fmt::format("{} has another {}", old.name, fact);
   }
-  const std::string generation = fmt::format("generation {} ", manifest.generation);
-  if (!FactOf(old, "snapshot").starts_with(generation))
-    return fmt::format("the store was compacted since {}", old.name);
   if (FactOf(old, kVerticesFact).empty())
     return fmt::format("{} does not record its {}", old.name, kVerticesFact);
   if (old.dim != made.dim || old.dtype != made.dtype)
     return fmt::format("{} has another type or number of columns", old.name);
   return {};
+}
+
+/// Returns a byte for each row of the generation: 1 if a compaction marked it. Empty if none is
+/// marked.
+Result<std::vector<std::uint8_t>> MarkedRows(const Store& store, const ArrayEntry& old) {
+  std::vector<std::uint8_t> marks;
+  if (store.manifest().FindArray(StaleName(old.name)) == nullptr) return marks;
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, store.OpenArray(StaleName(old.name)));
+  if (array->entry().rows != old.rows || array->entry().row_bytes() != 1)
+    return Fail(Status::Corruption(
+        fmt::format("array '{}' does not have one byte for each vertex", StaleName(old.name))));
+  marks.resize(old.rows);
+  RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, old.rows, std::as_writable_bytes(std::span(marks))));
+  return marks;
 }
 
 Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const ArrayEntry& old,
@@ -77,11 +89,14 @@ Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const A
                                           .features_id = features->array_id,
                                           .layers = origin->layers,
                                           .direction = origin->direction}));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> marked, MarkedRows(graph.store(), old));
   std::vector<std::uint32_t> rows;
   for (std::uint64_t row = 0; row < graph.vertex_count(); ++row) {
     const auto vertex = static_cast<std::size_t>(*graph.VertexAt(static_cast<Row>(row)));
-    const bool put = delta != nullptr && row < old.rows && delta->WasPut(static_cast<Row>(row));
-    if (put || vertex >= marks.size() || marks[vertex] != 0)
+    const bool stale =
+        (delta != nullptr && row < old.rows && delta->WasPut(static_cast<Row>(row))) ||
+        (row < marked.size() && marked[row] != 0);
+    if (stale || vertex >= marks.size() || marks[vertex] != 0)
       rows.push_back(static_cast<std::uint32_t>(row));
   }
   return rows;
@@ -182,7 +197,7 @@ Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayE
     plan.full_because = fmt::format("there is no array {} yet", made.name);
     return plan;
   }
-  plan.full_because = ReuseObstacle(*old, made, store.manifest());
+  plan.full_because = ReuseObstacle(*old, made);
   RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(*old, store));
   if (plan.full_because.empty() && !same)
     plan.full_because =
@@ -193,6 +208,8 @@ Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayE
   RHIZOME_ASSIGN_OR_RETURN(base.array, store.OpenArray(old->name));
   base.delta = DeltaRows::Of(graph.Snapshot(), *old);
   RHIZOME_ASSIGN_OR_RETURN(base.stale, StaleRows(graph, *old, base.delta.get()));
+  const std::string generation = fmt::format("generation {} ", store.manifest().generation);
+  base.compacted = !FactOf(*old, "snapshot").starts_with(generation);
   plan.base = std::move(base);
   return plan;
 }

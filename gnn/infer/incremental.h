@@ -46,13 +46,16 @@ struct IncrementalBase {
   std::unique_ptr<ChunkArray> array;  ///< rows in the order of the generation
   std::shared_ptr<const DeltaRows> delta;
   std::vector<std::uint32_t> stale;  ///< rows that may have changed, and new ones, ascending
+  bool compacted = false;            ///< a compaction carried the array over
 };
 
 /// The base of an incremental inference: the newest version of an array, if it was computed in the
-/// same way as the new entry `made`, in the current generation. (Compaction reorders rows, and sums
-/// are taken in row order, so arrays of an earlier generation differ in their bytes from a full
-/// run.) A row is stale if a change after the array's snapshot is within the number of hops on
-/// which a row depends, or if the row itself was overwritten by an update.
+/// same way as the new entry `made`. A row is stale if a change after the array's snapshot is
+/// within the number of hops on which a row depends, or if the row itself was overwritten by an
+/// update. A compaction marks the rows that were stale by then in the array StaleName.
+///
+/// The bytes equal those of a full run, except after a compaction: it may change the order of rows,
+/// and sums are taken in row order, so kept rows then differ from a full run by rounding.
 struct IncrementalPlan {
   std::optional<IncrementalBase> base;
   std::string full_because;  ///< why there is no base

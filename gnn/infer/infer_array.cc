@@ -86,7 +86,9 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
     if (options.keep > 0) RHIZOME_RETURN_IF_ERROR(change.KeepNewest(options.out, options.keep));
     return Status::Ok();
   };
-  RHIZOME_RETURN_IF_ERROR(PublishMade(options.store, {store, source}, control, steps));
+  RHIZOME_RETURN_IF_ERROR(PublishMade(
+      options.store, {.made_for = store, .source = source, .wait_seconds = options.wait_seconds},
+      control, steps));
   return name;
 }
 
@@ -101,7 +103,10 @@ Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
       const std::unique_ptr<ChunkArray> array,
       ChunkArray::Open(job.store().fs(), made.root, made.arrays.front(), made.files));
   RHIZOME_RETURN_IF_ERROR(
-      options.take({.graph = job.graph(), .array = *array, .task = job.task()}));
+      options.take({.graph = job.graph(),
+                    .array = *array,
+                    .task = job.task(),
+                    .class_names = job.class_names()}));
   return std::string();
 }
 
@@ -185,7 +190,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
     AddMemory(nullptr, base_bytes, report);
     return report;
   }
-  if (!options.take)
+  if (!options.take && !(options.wait_seconds > 0))
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job->store().fs(), options.store));
   std::vector<std::string> ignored;
   if (!job->model().shape().spec.no_edges) {
@@ -218,6 +223,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   report.array = published;
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
+  report.kept_across_compaction = report.kept > 0 && base->compacted;
   report.ignored = std::move(ignored);
   report.non_finite = std::move(non_finite);
   AddMemory(workers.get(), base_bytes, report);

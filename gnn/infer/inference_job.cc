@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cache/feed/class_names.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/feed/task_labels.h"
 #include "cache/job/job_description.h"
@@ -15,6 +16,7 @@
 #include "gnn/infer/samplewise_run.h"
 #include "index/delta/stale_vertices.h"
 #include "rhizome/array_change.h"
+#include "rhizome/text_values.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/hash.h"
@@ -96,8 +98,10 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   // Accuracy is computed for class labels only, and for models that score every class.
   const bool of_classes = job->task() == Task::kMulticlass;
   RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(options.data.split));
-  if (of_classes && labels != nullptr && HoldsClasses(*labels) && !options.take &&
-      manifest.FindArray(split.array) != nullptr) {
+  const bool measures = of_classes && labels != nullptr && HoldsClasses(*labels) && !options.take &&
+                        manifest.FindArray(split.array) != nullptr;
+  RHIZOME_ASSIGN_OR_RETURN(const bool same, job->HasClassesOfStore(measures));
+  if (measures && same) {
     RHIZOME_ASSIGN_OR_RETURN(job->labels_,
                              ReadLabels(*job->graph_, options.data.labels, options.data.split));
   }
@@ -109,6 +113,25 @@ Task InferenceJob::task() const {
   const auto found = metadata.find(kTaskMetadataKey);
   return found == metadata.end() ? Task::kMulticlass
                                  : ParseTask(found->second).value_or(Task::kMulticlass);
+}
+
+/// Returns whether the classes of the model have the numbers of the store's classes, as far as both
+/// have names. If not, adds a note that the accuracy is not measured, if it `measures`.
+Result<bool> InferenceJob::HasClassesOfStore(bool measures) const {
+  const std::vector<std::string> ours = class_names();
+  if (!measures || ours.empty()) return true;
+  RHIZOME_ASSIGN_OR_RETURN(const auto theirs, ReadClassNames(*graph_, options_.data.labels));
+  if (theirs.empty() || theirs == ours) return true;
+  if (role_ == InferRole::kMaker && options_.note)
+    options_.note(fmt::format(
+        "the classes of the model have other names than those of the array '{}', so the accuracy "
+        "is not measured",
+        options_.data.labels));
+  return false;
+}
+
+std::vector<std::string> InferenceJob::class_names() const {
+  return ClassNamesOf(model_file_.file);
 }
 
 /// Resolves the sampling options against the graph.

@@ -38,6 +38,9 @@ class InferenceJob {
   /// Returns the task that the model was trained for.
   Task task() const;
 
+  /// Returns the names of the model's classes; empty if they have none.
+  std::vector<std::string> class_names() const;
+
   /// Returns the array's name as users write it (emb, or emb@3) if options.resume is set and an
   /// earlier run has already published the array that this job would produce. For a maker.
   const std::optional<std::string>& published() const { return published_; }
@@ -84,6 +87,7 @@ class InferenceJob {
 
   InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
   Status ResolveDraws();
+  Result<bool> HasClassesOfStore(bool measures) const;
   std::vector<std::pair<std::string, std::string>> Attributes() const;
   std::optional<std::string> FindPublished() const;
   StateId State() const;

@@ -79,6 +79,11 @@ void EachInferJobField(Visit&& visit, Options&... options) {
                "Afterwards, drop all versions except the newest N and those with an alias; 0: keep "
                "all"},
         options.keep...);
+  visit(Option{"wait_seconds", "wait",
+               "Maximum time to wait at the end while another process has the store open for "
+               "writing; default: fail at the start"}
+            .As("SECONDS"),
+        options.wait_seconds...);
   visit(
       Option{"incremental", "incremental",
              "Compute only rows that can have changed since the newest version, and store the next "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cache/feed/class_names.h"
 #include "cache/feed/task_labels.h"
 #include "cache/job/safetensors.h"
 #include "gnn/train/schedule.h"
@@ -22,6 +23,7 @@ Status BestModel::Offer(const BestEpoch& epoch, const Model& model) {
   if (out_.empty()) return Status::Ok();
   TensorFile file = model.ToFile();
   if (task_ != Task::kMulticlass) file.metadata[kTaskMetadataKey] = TaskName(task_);
+  SetClassNames(classes_, file);
   return SaveSafetensors(out_, file);
 }
 

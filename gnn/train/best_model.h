@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gnn/models/model.h"
 #include "rhizome/file_system.h"
@@ -24,13 +26,13 @@ struct BestEpoch {
 /// Threads: one at a time.
 class BestModel {
  public:
-  /// If `out` is empty, no file is written.
-  BestModel(Path out, Task task, Metric monitor)
-      : out_(std::move(out)), task_(task), monitor_(monitor) {}
+  /// If `out` is empty, no file is written. `classes` are the names of the classes, or empty.
+  BestModel(Path out, Task task, Metric monitor, std::vector<std::string> classes = {})
+      : out_(std::move(out)), task_(task), monitor_(monitor), classes_(std::move(classes)) {}
 
   /// Writes the model atomically if it is better than the models of other seeds, or a later epoch
   /// of the seed that wrote the file. The file's metadata names the task (kTaskMetadataKey), except
-  /// for multiclass. Errors: as SaveSafetensors.
+  /// for multiclass, and the classes if they have names. Errors: as SaveSafetensors.
   Status Offer(const BestEpoch& epoch, const Model& model);
 
   /// Returns the best epoch so far; nullopt before the first offer.
@@ -45,6 +47,7 @@ class BestModel {
   const Path out_;
   const Task task_;
   const Metric monitor_;
+  const std::vector<std::string> classes_;
   std::optional<BestEpoch> best_;
 };
 

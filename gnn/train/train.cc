@@ -18,6 +18,7 @@
 #include "gnn/options/training_options.h"
 #include "gnn/train/best_model.h"
 #include "gnn/train/device_feed.h"
+#include "gnn/train/loss_cause.h"
 #include "gnn/train/measure.h"
 #include "gnn/train/minibatch_steps.h"
 #include "gnn/train/train_feed.h"
@@ -93,6 +94,9 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
     const auto first = FirstNonFinite(*job.graph, options.data.features, JobControl());
     if (!first) return std::nullopt;
     return ToString(*first);
+  };
+  run.find_extreme_inputs = [&job, &options] {
+    return ExtremeInputs(*job.graph, options.data.features, job.sampling.edge_weights);
   };
   return run;
 }
@@ -350,6 +354,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   SetTorchThreads(options.resources.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
   report.task = job.labels.task;
+  report.class_names = job.class_names;
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
   report.network = job.model->FullSpec();
@@ -375,7 +380,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   if (resumes && (transport == nullptr || transport->rank() == 0)) scratch->Keep();
   JobState state{.scratch = *scratch,
                  .best = BestModel(AbsolutePath(job.store->fs(), options.job.out), job.labels.task,
-                                   job.monitor),
+                                   job.monitor, job.class_names),
                  .once = once,
                  .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);

@@ -9,12 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cache/feed/class_names.h"
 #include "cache/feed/epoch_plan.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_description.h"
 #include "gnn/infer/layerwise_run.h"
 #include "gnn/options/training_options.h"
 #include "gnn/train/class_weights.h"
+#include "rhizome/text_values.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -142,6 +144,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadTaskLabels(*job.graph, options.data.labels,
                                                       options.data.split, options.learning.task));
+  RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.graph, options.data.labels));
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
   job.train = job.labels.Members(*job.graph, Split::kTrain);
   job.valid = job.labels.Members(*job.graph, Split::kValid);
@@ -198,10 +201,10 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
 std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& options) {
   constexpr std::size_t kShown = 8;
   std::vector<std::string> warnings;
-  std::vector<std::size_t> absent;
+  std::vector<std::string> absent;
   const std::vector<std::uint64_t> counts = job.labels.CountClasses(Split::kTrain);
   for (std::size_t c = 0; c < counts.size(); ++c)
-    if (counts[c] == 0) absent.push_back(c);
+    if (counts[c] == 0) absent.push_back(ShownClass(job.class_names, c));
   if (!absent.empty()) {
     const std::size_t shown = std::min(absent.size(), kShown);
     warnings.push_back(fmt::format(

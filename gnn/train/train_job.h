@@ -21,7 +21,8 @@ struct TrainJob {
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> graph;
   Labels labels;
-  std::vector<float> class_weights;  ///< empty: all 1
+  std::vector<float> class_weights;      ///< empty: all 1
+  std::vector<std::string> class_names;  ///< by class; empty: they have no names
   std::vector<VertexId> train;
   std::vector<VertexId> valid;
   ArrayEntry features;

@@ -262,6 +262,10 @@ Status TrainingRun::Diverged() const {
         fmt::format("{}: array {} has NaN or an infinite value for vertex {}; correct its row",
                     where, options_.features, *vertex));
   }
+  if (options_.find_extreme_inputs) {
+    if (const auto cause = options_.find_extreme_inputs())
+      return Status::InvalidArgument(fmt::format("{}: {}", where, *cause));
+  }
   return Status::InvalidArgument(fmt::format(
       "{}; check array {} for huge values, or use a smaller learning rate than {}, or `clip_norm`",
       where, options_.features, learning().learning_rate));

@@ -36,6 +36,10 @@ struct TrainingRunOptions {
   /// Returns the name of the first vertex of the graph with NaN or infinite features, if any. Used
   /// if the steps do not know such a row (TrainingSteps::BadRow). May be empty.
   std::function<std::optional<std::string>()> find_bad_vertex = {};
+
+  /// Returns a sentence about inputs that are finite and can make the loss infinite or NaN, if any
+  /// (ExtremeInputs). May be empty.
+  std::function<std::optional<std::string>()> find_extreme_inputs = {};
 };
 
 /// Runs the steps of all epochs, and keeps the weights of the best epoch. Can be resumed from a

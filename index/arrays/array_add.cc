@@ -14,6 +14,7 @@
 #include "index/generation/graph_input.h"
 #include "index/graph/live_vertices.h"
 #include "index/homes/home_array.h"
+#include "index/ingest/array_text.h"
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/spilled_array.h"
 #include "index/input/table_reader.h"
@@ -150,7 +151,7 @@ Status ArrayJob::ClearJob(const std::string& job) {
 }
 
 Status ArrayJob::OpenFile(const std::string& name) {
-  RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(fs_, path_));
+  if (!(options_.wait_seconds > 0)) RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(fs_, path_));
   input_.name = name;
   const std::string job = JobName(name);
   RHIZOME_RETURN_IF_ERROR(ClearJob(job));
@@ -159,16 +160,19 @@ Status ArrayJob::OpenFile(const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(space_, SpillSpace::Create(fs_, store_->scratch(), job, queue_bytes));
   root_ = store_->scratch() / job;
   context_ = std::make_unique<IngestContext>(fs_, ingest_, control_, /*spills=*/true);
+  RHIZOME_ASSIGN_OR_RETURN(ResolvedArray resolved,
+                           ResolveArray(fs_, input_, /*header=*/{}, /*delimiter=*/{}));
+  input_ = std::move(resolved.file);
   RHIZOME_ASSIGN_OR_RETURN(
       file_, SpilledArray::Open(*context_, input_, *space_, ingest_.memory_bytes / 2));
   return Status::Ok();
 }
 
 /// Checks that the number of rows in the file equals the number of ids, or of vertices that are not
-/// deleted. If no vertex is deleted, it may be smaller.
+/// deleted. If no vertex is deleted, or the file has no rows, it may be smaller.
 Status ArrayJob::CheckFit() const {
   const std::uint64_t most = options_.ids ? vertex_of_row_.size() : live_.count();
-  const bool rest_may_come = !options_.ids && live_.deleted_count() == 0;
+  const bool rest_may_come = !options_.ids && (live_.deleted_count() == 0 || file_->rows == 0);
   const bool too_few = file_->exact_rows && !rest_may_come && file_->rows < most;
   if (file_->rows <= most && !too_few) return Status::Ok();
   const std::string has =
@@ -273,7 +277,8 @@ Result<AddArrayReport> ArrayJob::Publish(const PublishStep& step,
   const MadeArray made{.made_for = *store_,
                        .source = {arrays, root_, files_},
                        .memory_bytes = ingest_.memory_bytes,
-                       .appended = std::move(appended)};
+                       .appended = std::move(appended),
+                       .wait_seconds = options_.wait_seconds};
   const auto steps = [&](ArrayChange& change, const ArraySource& moved) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const std::string stored, step(change, moved, report));
     report.array = *FindStoredArray(change.manifest().arrays, stored);
@@ -284,6 +289,7 @@ Result<AddArrayReport> ArrayJob::Publish(const PublishStep& step,
   report.new_vertices = published.new_vertices;
   report.rows_given = made.appended ? RowsGiven(report.array) : rows_given_;
   report.rows_read = file_->rows;
+  report.store = store_->id();
   report.seconds = watch_.seconds();
   return report;
 }
@@ -420,14 +426,31 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   return Publish(publish, MadeArray::Appended{name, given, count});
 }
 
+class NoRows final : public RowSource {
+ public:
+  NoRows(DataType type, std::uint64_t width) {
+    dtype = type;
+    dim = width;
+  }
+  Status Read(std::span<std::byte>) override { return Status::Ok(); }
+};
+
 }  // namespace
+
+std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> EmptyRows(DataType dtype,
+                                                                            std::uint64_t dim) {
+  return [dtype, dim](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
+    return std::make_unique<NoRows>(dtype, dim);
+  };
+}
 
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
                                 const JobControl& control) try {
   return WithAbsolute(fs, path, [&](const Path& store) {
     auto report = ArrayJob(fs, store, options, control).Add();
     // Dropped versions could not be removed while the job itself read the store.
-    if (report && options.keep > 0) static_cast<void>(ArrayChange::RemoveDropped(fs, store));
+    if (report && options.keep > 0)
+      static_cast<void>(ArrayChange::RemoveDropped(fs, store, report->store));
     return report;
   });
 } catch (...) {
@@ -439,7 +462,7 @@ Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::s
   return WithAbsolute(fs, path, [&](const Path& store) {
     auto report = ArrayJob(fs, store, options, control).Append(reference);
     // The files of the shorter array are no longer needed.
-    if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, store));
+    if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, store, report->store));
     return report;
   });
 } catch (...) {

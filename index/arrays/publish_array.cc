@@ -39,17 +39,20 @@ Status PublishIn(const Path& path, const MadeArray& made, const Store& current,
                  const JobControl& control, const Steps& steps) {
   FileSystem& fs = current.fs();
   const Manifest& manifest = current.manifest();
+  const ChangedStore expected{.generation = manifest.generation,
+                              .id = made.made_for.id(),
+                              .wait = {.seconds = made.wait_seconds, .control = &control}};
   const bool as_it_is = (manifest.generation == made.made_for.manifest().generation ||
                          RHIZOME_MUTANT("array is published where rows moved")) &&
                         made.source.arrays.front().rows == manifest.info.vertices;
   if (as_it_is) {
-    return ArrayChange::Run(fs, path, manifest.generation,
+    return ArrayChange::Run(fs, path, expected,
                             [&](ArrayChange& change) { return steps(change, made.source); });
   }
   MovedArray moved(made, current, made.source.root / fmt::format("moved-{}", manifest.generation),
                    control);
   RHIZOME_RETURN_IF_ERROR(moved.Write());
-  return ArrayChange::Run(fs, path, manifest.generation, [&](ArrayChange& change) -> Status {
+  return ArrayChange::Run(fs, path, expected, [&](ArrayChange& change) -> Status {
     RHIZOME_RETURN_IF_ERROR(steps(change, moved.source()));
     return moved.PublishRest(change);
   });
@@ -63,8 +66,9 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
       std::max(RowsGiven(made.source.arrays.front()), made.made_for.manifest().info.vertices);
   while (true) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    RHIZOME_ASSIGN_OR_RETURN(const auto current,
-                             Store::Open(made.made_for.fs(), path, Store::Mode::kRead));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const auto current,
+        Store::Open(made.made_for.fs(), path, Store::Mode::kRead, {.id = made.made_for.id()}));
     RHIZOME_RETURN_IF_ERROR(CheckContinues(made, *current));
     RHIZOME_ASSIGN_OR_RETURN(const auto delta,
                              Delta::Load(Delta::Empty(DeltaBaseOf(*current)), *current));
@@ -78,8 +82,9 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
     }
     if (status.code() != StatusCode::kInvalidArgument) return Fail(status);
     // The refusal may be due to another compaction; then the loop repeats.
-    RHIZOME_ASSIGN_OR_RETURN(const auto now,
-                             Store::Open(made.made_for.fs(), path, Store::Mode::kRead));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const auto now,
+        Store::Open(made.made_for.fs(), path, Store::Mode::kRead, {.id = made.made_for.id()}));
     if (now->manifest().generation == generation) return Fail(status);
   }
 }

@@ -30,6 +30,7 @@ struct MadeArray {
   ArraySource source;              ///< the array comes first; files are sorted by path
   std::uint64_t memory_bytes = 0;  ///< for rows that change position; 0: 256 MiB
   std::optional<Appended> appended = {};
+  double wait_seconds = 0;  ///< time to wait for the writer's lock (LockWait)
 };
 
 /// The generation in which an array was published, and the number of vertices without a row.
@@ -48,8 +49,8 @@ struct PublishReport {
 /// `infer` computed, all rows that later commits may have changed are marked (`stale_rows`,
 /// NAME.stale), and the marks are published with it. Deleted vertices keep their rows. `steps`
 /// receives the source to publish; it is called again if another compaction happens in between.
-/// Errors: as ArrayChange::Run; kNotFound, the array to append to is gone; kOutOfSpace;
-/// kInterrupted.
+/// Errors: as ArrayChange::Run, which never changes another store than the one that the array was
+/// computed for; kNotFound, the array to append to is gone; kOutOfSpace; kInterrupted.
 Result<PublishReport> PublishMade(
     const Path& path, const MadeArray& made, const JobControl& control,
     const std::function<Status(ArrayChange& change, const ArraySource& source)>& steps);

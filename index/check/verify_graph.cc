@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -21,8 +22,10 @@
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
+#include "storage/array/text_files.h"
 #include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
+#include "storage/store/text_dictionary.h"
 
 namespace rhizome {
 namespace {
@@ -45,6 +48,8 @@ class GraphVerifier {
   Status CheckDeltaRows(const Delta& delta);
   Status CheckArrays();
   Status CheckHomes(const ArrayEntry& entry);
+  Status CheckTexts(const ArrayEntry& entry);
+  Status CheckDictionary(const ArrayEntry& holder, const TextDictionary& texts);
   void CheckRowCount(const ArrayEntry& entry);
   Status CheckRowSums(const ArrayEntry& entry);
   Status CompareChunk(const ChunkArray& rows, const ChunkArray& sums, std::uint64_t chunk);
@@ -150,6 +155,7 @@ Status GraphVerifier::CheckArrays() {
   for (const ArrayEntry& entry : manifest.arrays) {
     CheckRowCount(entry);
     RHIZOME_RETURN_IF_ERROR(CheckHomes(entry));
+    RHIZOME_RETURN_IF_ERROR(CheckTexts(entry));
     const bool sidecar = entry.name.ends_with(".crc32c");
     if (entry.layout != ArrayLayout::kRow || sidecar) continue;
     if (manifest.FindArray(SidecarName(entry.name)) == nullptr) {
@@ -184,6 +190,58 @@ Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
     const std::uint64_t row =
         chunk * entry.chunk_rows + static_cast<std::uint64_t>(beyond - values.begin());
     AddDamage(ChunkPath(entry.name, chunk), WrongHome(row, *beyond, (*homes)->homes));
+  }
+  return Status::Ok();
+}
+
+// Checks that the texts of an array can be read and ascend, and that every code has a text.
+Status GraphVerifier::CheckTexts(const ArrayEntry& entry) {
+  if (!HasTexts(entry)) return Status::Ok();
+  const std::string folder = ArrayFolder(entry.name, entry.form);
+  const auto texts = TextDictionary::Open(store_, entry);
+  if (!texts) return Note(folder, texts.error());
+  if (HolderOfTexts(store_.manifest(), entry) == &entry)
+    RHIZOME_RETURN_IF_ERROR(CheckDictionary(entry, **texts));
+  const auto array = store_.OpenArray(entry.name);
+  if (!array) return Note(folder, array.error());
+  const auto size = static_cast<std::int64_t>((*texts)->size());
+  std::vector<std::int64_t> codes;
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+    RHIZOME_RETURN_IF_ERROR(
+        control_.Report({.phase = "verify texts", .done = chunk, .total = entry.chunk_count()}));
+    codes.resize((*array)->RowsInChunk(chunk) * entry.dim);
+    const auto read = (*array)->ReadChunk(chunk, std::as_writable_bytes(std::span(codes)));
+    if (!read) {
+      RHIZOME_RETURN_IF_ERROR(Note(ChunkPath(entry.name, chunk), read.error()));
+      continue;
+    }
+    const auto beyond = std::find_if(codes.begin(), codes.end(), [&](std::int64_t code) {
+      return code < -1 || code >= size;
+    });
+    if (beyond != codes.end())
+      AddDamage(ChunkPath(entry.name, chunk),
+                fmt::format("code {} stands for no text; there are {}", *beyond, size));
+  }
+  return Status::Ok();
+}
+
+// Reads all texts, chunk by chunk; reading a chunk checks that its texts ascend.
+Status GraphVerifier::CheckDictionary(const ArrayEntry& holder, const TextDictionary& texts) {
+  RHIZOME_ASSIGN_OR_RETURN(const TextsShape shape, ShapeOfTexts(holder));
+  std::string last;
+  for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    const auto first = static_cast<std::int64_t>(chunk * shape.per_chunk);
+    const std::array<std::int64_t, 2> ends = {
+        first, first + static_cast<std::int64_t>(shape.InChunk(chunk)) - 1};
+    const auto read = texts.TextsOf(ends);
+    if (!read) {
+      RHIZOME_RETURN_IF_ERROR(Note(TextChunkPath(holder.name, chunk), read.error()));
+      continue;
+    }
+    if (chunk > 0 && read->front() <= last)
+      AddDamage(TextChunkPath(holder.name, chunk), "its texts do not follow those of the chunk before");
+    last = read->back();
   }
   return Status::Ok();
 }

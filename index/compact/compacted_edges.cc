@@ -84,7 +84,7 @@ class CompactedEdges::Attributes {
   }
 
   void Append(LocalEdge edge, std::vector<EdgeAttribute>& columns) const {
-    for (std::size_t a = 0; a < columns.size(); ++a) {
+    for (std::size_t a = 0; a < about_.size(); ++a) {
       const std::size_t bytes = about_[a].dim * DataTypeBytes(about_[a].dtype);
       const auto values = std::span(bytes_[a]).subspan(edge * bytes, bytes);
       RHIZOME_CHECK(columns[a].AddBytes(about_[a].dtype, values).ok());
@@ -106,10 +106,12 @@ class CompactedEdges::Attributes {
 CompactedEdges::CompactedEdges(std::shared_ptr<const GraphParts> parts,
                                std::shared_ptr<const Delta> delta,
                                std::shared_ptr<const DeltaView> view,
-                               std::optional<ExpiredEdges> expired, const JobControl& control)
+                               std::optional<ExpiredEdges> expired, const SchemaChange& change,
+                               const JobControl& control)
     : parts_(std::move(parts)),
       delta_(std::move(delta)),
       view_(std::move(view)),
+      change_(change),
       control_(control),
       partitions_(static_cast<std::uint32_t>(parts_->partitions.size())),
       replicas_(delta_->vertices(), partitions_),
@@ -126,8 +128,8 @@ CompactedEdges::CompactedEdges(std::shared_ptr<const GraphParts> parts,
 }
 
 PartitionedEdges::Columns CompactedEdges::columns() const {
-  return {.weighted = parts_->info().weighted,
-          .attributes = parts_->edge_attributes.size(),
+  return {.weighted = weighted(),
+          .attributes = parts_->edge_attributes.size() + change_.edge_attributes.size(),
           .in_memory = false};
 }
 
@@ -378,12 +380,24 @@ std::vector<std::uint64_t> CompactedEdges::PartitionSets() {
 
 void CompactedEdges::AppendNew(Direction direction, std::uint64_t position,
                                std::vector<EdgeAttribute>& columns) const {
-  for (std::size_t a = 0; a < columns.size(); ++a) {
+  for (std::size_t a = 0; a < parts_->edge_attributes.size(); ++a) {
     const EdgeAttributeInfo& about = parts_->edge_attributes[a];
     for (std::uint64_t i = 0; i < about.dim; ++i)
       AddValue(columns[a], view_->Attribute(direction, position,
                                             static_cast<std::uint32_t>(about.first_value + i)));
   }
+  AppendAdded(columns);
+}
+
+// Appends the values of one edge to the columns that the change of the schema adds, which are the
+// last ones.
+void CompactedEdges::AppendAdded(std::vector<EdgeAttribute>& columns) const {
+  for (std::size_t a = parts_->edge_attributes.size(); a < columns.size(); ++a)
+    for (std::uint64_t i = 0; i < columns[a].dim(); ++i) columns[a].Add(std::int64_t{0});
+}
+
+float CompactedEdges::NewWeight(Direction direction, std::uint64_t position) const {
+  return parts_->info().weighted ? view_->weights(direction)[position] : 1;
 }
 
 Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
@@ -391,7 +405,8 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
   RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
   RHIZOME_ASSIGN_OR_RETURN(const Attributes attributes, Attributes::Load(*parts_, p));
   const bool typed = delta_->edge_types().size() > 1;
-  const bool weighted = parts_->info().weighted;
+  const bool weighted = this->weighted();
+  const bool has_weights = parts_->info().weighted;
   const Direction direction = walked();
 
   PartitionEdgeList part;
@@ -410,14 +425,16 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
         edges.src.push_back(row_of[src]);
         edges.dst.push_back(row_of[dst]);
         if (typed) edges.type.push_back(type);
-        if (weighted) edges.weight.push_back(partition->Weight(direction, position));
+        if (weighted)
+          edges.weight.push_back(has_weights ? partition->Weight(direction, position) : 1);
         attributes.Append(position, part.attributes);
+        AppendAdded(part.attributes);
       }));
   for (const Edge& edge : new_edges_[p]) {
     edges.src.push_back(order_->RowOf(edge.src));
     edges.dst.push_back(order_->RowOf(edge.dst));
     if (typed) edges.type.push_back(view_->types(direction)[edge.position]);
-    if (weighted) edges.weight.push_back(view_->weights(direction)[edge.position]);
+    if (weighted) edges.weight.push_back(NewWeight(direction, edge.position));
     AppendNew(direction, edge.position, part.attributes);
   }
   new_edges_[p] = {};
@@ -431,6 +448,8 @@ std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
     columns.back().attributes = about.attributes;
     if (const auto null = NullOf(about.attributes)) columns.back().values().SetNull(*null);
   }
+  for (const EdgeAttributeSchema& added : change_.edge_attributes)
+    columns.emplace_back(added.name, added.dtype, added.dim).attributes = added.attributes;
   return columns;
 }
 
@@ -438,7 +457,8 @@ std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
 template <typename Added>
 Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
   const bool typed = delta_->edge_types().size() > 1;
-  const bool weighted = parts_->info().weighted;
+  const bool weighted = this->weighted();
+  const bool has_weights = parts_->info().weighted;
   const bool symmetric = delta_->symmetric();
   const Direction direction = walked();
   all.attributes = EmptyAttributes();
@@ -456,8 +476,10 @@ Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
           all.src.push_back(src);
           all.dst.push_back(dst);
           if (typed) all.type.push_back(type);
-          if (weighted) all.weight.push_back(partition->Weight(direction, position));
+          if (weighted)
+            all.weight.push_back(has_weights ? partition->Weight(direction, position) : 1);
           attributes.Append(position, all.attributes);
+          AppendAdded(all.attributes);
           failed = added();
         }));
     RHIZOME_RETURN_IF_ERROR(failed);
@@ -467,7 +489,7 @@ Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
     all.src.push_back(src);
     all.dst.push_back(dst);
     if (typed) all.type.push_back(view_->types(direction)[position]);
-    if (weighted) all.weight.push_back(view_->weights(direction)[position]);
+    if (weighted) all.weight.push_back(NewWeight(direction, position));
     AppendNew(direction, position, all.attributes);
     failed = added();
   });
@@ -482,7 +504,7 @@ Result<EdgeList> CompactedEdges::TakeAll() const {
 
 Status CompactedEdges::Spill(SpilledGraph& spilled) const {
   spilled.typed = delta_->edge_types().size() > 1;
-  spilled.weighted = parts_->info().weighted;
+  spilled.weighted = weighted();
   spilled.attributes = EmptyAttributes();
   std::size_t edge_bytes = 18 + (spilled.typed ? 2 : 0) + (spilled.weighted ? 4 : 0);
   for (const EdgeAttribute& attribute : spilled.attributes) edge_bytes += attribute.row_bytes();

@@ -10,6 +10,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/generation/partitioned_edges.h"
 #include "index/partition/replica_sets.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/job_control.h"
 
 namespace rhizome {
@@ -31,10 +32,10 @@ struct ExpiredEdges {
 /// Threads: as PartitionedEdges.
 class CompactedEdges final : public PartitionedEdges {
  public:
-  /// `view` is null if nothing was written.
+  /// `view` is null if nothing was written. `change` adds columns to the edges.
   CompactedEdges(std::shared_ptr<const GraphParts> parts, std::shared_ptr<const Delta> delta,
                  std::shared_ptr<const DeltaView> view, std::optional<ExpiredEdges> expired,
-                 const JobControl& control);
+                 const SchemaChange& change, const JobControl& control);
 
   Columns columns() const override;
   Result<EdgeDivision> Divide() override;
@@ -82,12 +83,16 @@ class CompactedEdges final : public PartitionedEdges {
   bool IsExpired(std::int64_t value) const;
   void AppendNew(Direction direction, std::uint64_t position,
                  std::vector<EdgeAttribute>& columns) const;
+  void AppendAdded(std::vector<EdgeAttribute>& columns) const;
+  bool weighted() const { return parts_->info().weighted || change_.weighted; }
+  float NewWeight(Direction direction, std::uint64_t position) const;
 
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const std::shared_ptr<const DeltaView> view_;
   std::optional<std::size_t> expired_attribute_;  // an index into the graph's edge attributes
   std::int64_t expired_before_ = 0;
+  const SchemaChange change_;
   std::optional<std::int64_t> expired_null_ = {};
   const JobControl& control_;
   const std::uint32_t partitions_;

@@ -15,6 +15,7 @@
 #include "index/generation/spilled_graph.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
+#include "storage/array/text_files.h"
 #include "storage/base/mutant.h"
 #include "storage/store/generation_writer.h"
 
@@ -52,15 +53,27 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   return types;
 }
 
+/// Removes retained earlier generations. A handle for reading opens the store for writing to do so.
+Status RemoveKept(Store& store) {
+  if (store.writable()) return store.RemoveKept();
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer,
+                           Store::Open(store.fs(), store.path(), Store::Mode::kWrite));
+  return writer->RemoveKept();
+}
+
 // Estimates the size of the next generation: the size of this one, plus the additions of the delta.
 // If the disk has less free space, retained earlier generations are removed first.
 Status CheckSpace(Store& store, const CompactionInput& input) {
   std::uint64_t needed = 0;
   for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
   needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16;
+  std::uint64_t edge_bytes = input.change.weighted ? 4 : 0;
+  for (const EdgeAttributeSchema& attribute : input.change.edge_attributes)
+    edge_bytes += attribute.dim * DataTypeBytes(attribute.dtype);
+  needed += edge_bytes * input.parts->info().edges;
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
-  RHIZOME_RETURN_IF_ERROR(store.RemoveKept());
+  RHIZOME_RETURN_IF_ERROR(RemoveKept(store));
   RHIZOME_ASSIGN_OR_RETURN(free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
   return Status::OutOfSpace(
@@ -78,6 +91,13 @@ std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
   // Several readers of encoded chunks would decode the same chunks.
   if (entry.layout != ArrayLayout::kRow || memory_bytes < kManyRowsBytes) return 1;
   return std::max(threads, 1U);
+}
+
+/// Returns a function that copies the texts of the codes of `holder` unchanged.
+WriteTextsOf CarryTexts(const CompactionInput& input, const ArrayEntry& holder) {
+  return [store = input.store, holder](FileSystem& fs, const Path& root, std::string_view name) {
+    return CopyTexts(fs, store->GenerationFolder(), holder, store->manifest().files, root, name);
+  };
 }
 
 /// Returns an array of the graph carried over to the next generation. `*in_place` is whether rows
@@ -111,6 +131,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
   array.read_rows = [rows](std::span<const VertexId> vertices, std::span<std::byte> out) {
     return (*rows)->Read(vertices, out);
   };
+  if (HasTexts(entry)) array.write_texts = CarryTexts(input, entry);
   return array;
 }
 
@@ -126,6 +147,18 @@ void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayI
                 [](const auto& fact) { return fact.first == kRowsGivenAttribute; });
   if (given < input.delta->vertices())
     array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
+}
+
+/// Marks the rows of a computed array that updates have overwritten. Rows of vertices that are not
+/// in the files were computed (PublishMade).
+void MarkOverwritten(const CompactionInput& input, const ArrayEntry& entry,
+                     std::vector<std::uint8_t>& stale) {
+  const auto merged = input.delta->Merged();
+  if (merged == nullptr) return;
+  for (const DeltaRowRef& row : merged->rows)
+    if (row.array_id == entry.array_id &&
+        static_cast<std::uint64_t>(row.vertex) < input.parts->order.size())
+      stale[static_cast<std::size_t>(row.vertex)] = 1;
 }
 
 /// Marks the rows of a computed array that may differ from a new computation.
@@ -161,6 +194,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
       if (rows[row] != 0)
         stale[static_cast<std::size_t>(input.parts->order.VertexAt(static_cast<Row>(row)))] = 1;
   }
+  MarkOverwritten(input, entry, stale);
   const auto count = static_cast<std::uint64_t>(std::count(stale.begin(), stale.end(), 1));
   if (count == 0) return Status::Ok();
   auto& facts = graph.arrays.back().attributes;
@@ -188,6 +222,9 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
       graph.attribute_layout = array.layout;
       graph.attribute_codec = array.codec;
       graph.attribute_chunk_rows = array.chunk_rows;
+      if (HolderOfTexts(manifest, array) == &array)
+        graph.attribute_texts[array.name.substr(0, array.name.rfind('.'))] = {
+            CarryTexts(input, array)};
       continue;
     }
     const bool flags =
@@ -228,7 +265,8 @@ bool EdgesFit(const CompactionInput& input, const BuildOptions& build) {
   const GenerationInfo& info = input.parts->info();
   const std::uint64_t edge_bytes =
       kWriteBytesPerEdge + kHeldBytesPerEdge + (input.delta->edge_types().size() > 1 ? 6 : 0) +
-      (info.weighted ? 16 : 0) + 24 * input.parts->edge_attributes.size();
+      (info.weighted || input.change.weighted ? 16 : 0) +
+      24 * (input.parts->edge_attributes.size() + input.change.edge_attributes.size());
   const std::uint64_t edges = info.edges + input.delta->entries();
   return edges * edge_bytes +
              BuildVertexBytes(input.delta->vertices(), build.partition.partitions) <=
@@ -294,7 +332,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   if (!options.expire_attribute.empty())
     expired = {options.expire_attribute, options.expire_before};
   auto edges = std::make_shared<CompactedEdges>(input.parts, input.delta, input.view,
-                                                std::move(expired), control);
+                                                std::move(expired), input.change, control);
   const CompactedIds ids(*input.parts, *input.delta);
   GraphInput graph;
   graph.vertex_count = input.delta->vertices();
@@ -313,7 +351,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     graph.divided = edges;
   } else if (EdgesFit(input, build)) {
     RHIZOME_ASSIGN_OR_RETURN(graph.edges, edges->TakeAll());
-    graph.weighted = input.parts->info().weighted;
+    graph.weighted = edges->columns().weighted;
   } else {
     RHIZOME_ASSIGN_OR_RETURN(space, SpillSpace::Create(store.fs(), store.scratch(), "compact",
                                                        SpillQueueBytes(build.memory_bytes)));
@@ -352,7 +390,8 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     loading.partitions.clear();
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, loading));
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
+    return switch_to(std::move(parts),
+                     [&](Store& into) { return writer.CommitInto(into, made, base); });
   };
   return BuildGeneration(store, std::move(graph), build, control, hooks);
 }

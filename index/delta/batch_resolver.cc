@@ -17,9 +17,10 @@
 #include "index/topology/id_limit.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
+#include "storage/array/text_files.h"
+#include "storage/array/type_names.h"
 #include "storage/base/mutant.h"
 #include "storage/base/utf8.h"
-#include "storage/io/files.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -48,22 +49,21 @@ std::string_view KindName(WriteBatch::Kind kind) {
   }
 }
 
-// Returns the number of a name in the schema. Names that the batch adds are numbered after the
-// schema's.
+// Returns the number of a name: of the schema, or one that the batch has added. `numbers` has the
+// names that the batch has used.
 std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::string>& schema,
-                               const std::vector<std::string>& added) {
-  auto at = std::find(schema.begin(), schema.end(), name);
-  if (at != schema.end()) return static_cast<TypeId>(at - schema.begin());
-  at = std::find(added.begin(), added.end(), name);
-  if (at == added.end()) return std::nullopt;
-  return static_cast<TypeId>(schema.size() + static_cast<std::size_t>(at - added.begin()));
+                               std::unordered_map<std::string, TypeId>& numbers) {
+  if (const auto known = numbers.find(name); known != numbers.end()) return known->second;
+  const auto at = std::find(schema.begin(), schema.end(), name);
+  if (at == schema.end()) return std::nullopt;
+  return numbers[name] = static_cast<TypeId>(at - schema.begin());
 }
 
 Status UnknownType(std::string_view what, const std::string& name,
                    const std::vector<std::string>& schema) {
   return Invalid(
       "{} type '{}' does not exist; existing types: {}. Write with create_types to add it", what,
-      name, fmt::join(schema, ", "));
+      name, ListOfNames(schema));
 }
 
 }  // namespace
@@ -75,7 +75,13 @@ BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const 
       delta_(delta),
       options_(options),
       builder_(delta.symmetric(), static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
-               static_cast<VertexId>(delta.vertices())) {}
+               static_cast<VertexId>(delta.vertices())) {
+  for (const EdgeAttributeInfo& attribute : parts.edge_attributes) {
+    const ArrayEntry* array = FindStoredArray(store.manifest().arrays, attribute.name + ".p0000");
+    texts_.push_back(array != nullptr && HasTexts(*array) ? array : nullptr);
+    any_texts_ = any_texts_ || texts_.back() != nullptr;
+  }
+}
 
 // Applies the operations in order to the builder. The first operation that fails ends the batch;
 // the message has its place and its vertex.
@@ -126,8 +132,8 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   if (!std::isfinite(operation.weight)) return Invalid("the weight is not finite");
   if (!parts_.info().weighted && operation.weight != 1)
     return Invalid(
-        "a weight was given, but the edges of this store have none; ingest it again with a weight "
-        "column");
+        "a weight was given, but the edges of this store have none; alter the store to have "
+        "weights, or leave them out");
   const std::uint64_t values = EdgeValueCount(parts_.edge_attributes);
   if (!operation.attributes.empty() && operation.attributes.size() != values)
     return Invalid("{} values of edge attributes were given, but an edge of this store has {}",
@@ -140,27 +146,47 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   return Status::Ok();
 }
 
-// Converts attribute values to the representation of the delta. An empty list means zeros.
+// Converts attribute values to the representation of the delta. An empty list means zeros, or no
+// texts.
 Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
     std::span<const EdgeValue> values) const {
   std::vector<std::int64_t> bits;
-  if (values.empty()) return bits;
+  if (values.empty() && !any_texts_) return bits;
+  const std::vector<EdgeValue> none(values.empty() ? EdgeValueCount(parts_.edge_attributes) : 0);
+  if (values.empty()) values = none;
   bits.reserve(values.size());
-  for (const EdgeAttributeInfo& attribute : parts_.edge_attributes) {
+  for (std::size_t a = 0; a < parts_.edge_attributes.size(); ++a) {
+    const EdgeAttributeInfo& attribute = parts_.edge_attributes[a];
     for (std::uint64_t i = 0; i < attribute.dim; ++i) {
-      const EdgeValue& value = values[attribute.first_value + i];
-      const auto kept = value.BitsAs(attribute.dtype);
-      if (!kept)
-        return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given that it cannot hold",
-                            attribute.name, DataTypeName(attribute.dtype), value.type_name()));
-      if (attribute.dtype == DataType::kFloat32)
-        if (const auto reason = LostInFloat32(std::bit_cast<double>(*kept)))
-          return Fail(Invalid("a value of the edge attribute '{}', {}, {}", attribute.name,
-                              std::bit_cast<double>(*kept), *reason));
-      bits.push_back(*kept);
+      RHIZOME_ASSIGN_OR_RETURN(bits.emplace_back(), BitsOf(a, values[attribute.first_value + i]));
     }
   }
   return bits;
+}
+
+Result<std::int64_t> BatchResolver::BitsOf(std::size_t attribute, const EdgeValue& value) const {
+  const EdgeAttributeInfo& info = parts_.edge_attributes[attribute];
+  const ArrayEntry* const texts = texts_[attribute];
+  if (texts != nullptr && !value.given()) return -1;
+  const auto kept = value.BitsAs(info.dtype);
+  if (!kept)
+    return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given that it cannot hold",
+                        info.name, DataTypeName(info.dtype), value.type_name()));
+  if (info.dtype == DataType::kFloat32)
+    if (const auto reason = LostInFloat32(std::bit_cast<double>(*kept)))
+      return Fail(Invalid("a value of the edge attribute '{}', {}, {}", info.name,
+                          std::bit_cast<double>(*kept), *reason));
+  if (texts != nullptr) RHIZOME_RETURN_IF_ERROR(CheckCode(*texts, *kept));
+  return *kept;
+}
+
+// Checks that a code of an array of texts stands for a text, or is -1.
+Status BatchResolver::CheckCode(const ArrayEntry& array, std::int64_t code) const {
+  RHIZOME_ASSIGN_OR_RETURN(const TextsShape shape, ShapeOfTexts(array));
+  if (code == -1 || (code >= 0 && static_cast<std::uint64_t>(code) < shape.texts))
+    return Status::Ok();
+  return Invalid("code {} of '{}' stands for no text; codes are in [0, {}), or -1 (none)", code,
+                 ShownName(array.name), shape.texts);
 }
 
 Status BatchResolver::DeleteEdge(const Operation& operation) {
@@ -168,7 +194,7 @@ Status BatchResolver::DeleteEdge(const Operation& operation) {
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId dst_id, OwnKind(operation.dst));
   const auto type = operation.name.empty() ? std::optional<TypeId>(0)
                                            : NumberOf(operation.name, delta_.edge_types(),
-                                                      builder_.pending().new_edge_types);
+                                                      edge_types_);
   if (!type) return UnknownType("edge", operation.name, delta_.edge_types());
   const auto src = Find(src_id);
   const auto dst = Find(dst_id);
@@ -202,6 +228,11 @@ Status BatchResolver::PutRow(const Operation& operation) {
     std::memcpy(&home, operation.row.data(), sizeof(home));
     if (!homes->Allows(home))
       return Invalid("home {} is neither in [0, {}) nor -1 (none)", home, homes->homes);
+  }
+  if (HasTexts(*array)) {
+    std::vector<std::int64_t> codes(array->dim);
+    std::memcpy(codes.data(), operation.row.data(), operation.row.size());
+    for (const std::int64_t code : codes) RHIZOME_RETURN_IF_ERROR(CheckCode(*array, code));
   }
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
   builder_.PutRow(array->array_id, vertex);
@@ -240,27 +271,27 @@ Result<VertexId> BatchResolver::FindOrAdd(const ExternalId& given) {
 Result<TypeId> BatchResolver::EdgeType(const std::string& name) {
   if (name.empty()) return TypeId{0};
   const auto& added = builder_.pending().new_edge_types;
-  if (const auto type = NumberOf(name, delta_.edge_types(), added)) return *type;
+  if (const auto type = NumberOf(name, delta_.edge_types(), edge_types_)) return *type;
   if (!options_.create_types) return Fail(UnknownType("edge", name, delta_.edge_types()));
-  RHIZOME_RETURN_IF_ERROR(CheckName("edge type", name));
+  RHIZOME_RETURN_IF_ERROR(CheckTypeName("edge type", name));
   const std::size_t number = delta_.edge_types().size() + added.size();
   if (number >= kMaxTypes)
     return Fail(Invalid("there would be more than {} edge types", kMaxTypes));
   builder_.AddEdgeType(name);
-  return static_cast<TypeId>(number);
+  return edge_types_[name] = static_cast<TypeId>(number);
 }
 
 Result<TypeId> BatchResolver::VertexType(const std::string& name) {
   if (name.empty()) return TypeId{0};
   const auto& added = builder_.pending().new_vertex_types;
-  if (const auto type = NumberOf(name, delta_.vertex_types(), added)) return *type;
+  if (const auto type = NumberOf(name, delta_.vertex_types(), vertex_types_)) return *type;
   if (!options_.create_types) return Fail(UnknownType("vertex", name, delta_.vertex_types()));
-  RHIZOME_RETURN_IF_ERROR(CheckName("vertex type", name));
+  RHIZOME_RETURN_IF_ERROR(CheckTypeName("vertex type", name));
   const std::size_t number = delta_.vertex_types().size() + added.size();
   if (number >= kMaxTypes)
     return Fail(Invalid("there would be more than {} vertex types", kMaxTypes));
   builder_.AddVertexType(name);
-  return static_cast<TypeId>(number);
+  return vertex_types_[name] = static_cast<TypeId>(number);
 }
 
 }  // namespace internal

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -43,6 +44,8 @@ class BatchResolver {
   Status DeleteEdge(const Operation& operation);
   Status PutRow(const Operation& operation);
   Result<std::vector<std::int64_t>> AttributeBits(std::span<const EdgeValue> values) const;
+  Result<std::int64_t> BitsOf(std::size_t attribute, const EdgeValue& value) const;
+  Status CheckCode(const ArrayEntry& array, std::int64_t code) const;
   Result<ExternalId> OwnKind(const ExternalId& id) const;
   std::optional<VertexId> Find(const ExternalId& id) const;
   Result<VertexId> FindOrAdd(const ExternalId& id);
@@ -53,11 +56,16 @@ class BatchResolver {
   const GraphParts& parts_;
   const Delta& delta_;
   const WriteOptions& options_;
+  std::vector<const ArrayEntry*> texts_;  // by edge attribute: its array; null: it holds no texts
+  bool any_texts_ = false;
   DeltaRunBuilder builder_;
   std::vector<DeltaRow> rows_;
   // Changes of ids within the batch: the vertex that the batch added, or nullopt after it deleted
   // one.
   std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;
+  // Numbers of the types that the batch has named or added.
+  std::unordered_map<std::string, TypeId> edge_types_;
+  std::unordered_map<std::string, TypeId> vertex_types_;
 };
 
 }  // namespace internal

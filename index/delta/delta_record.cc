@@ -11,6 +11,7 @@
 #include <string>
 
 #include "index/topology/id_limit.h"
+#include "storage/array/type_names.h"
 #include "storage/base/bytes.h"
 #include "storage/base/utf8.h"
 #include "storage/catalog/delta_head.h"
@@ -86,10 +87,10 @@ class Decoder {
   void ReadTypes() {
     const std::size_t edge_types = in_.Count("edge types", 4, kMaxTypes);
     for (std::size_t i = 0; i < edge_types && in_.ok(); ++i)
-      builder_.AddEdgeType(in_.String("edge type", kMaxNameBytes));
+      builder_.AddEdgeType(in_.String("edge type", kMaxTypeNameBytes));
     const std::size_t vertex_types = in_.Count("vertex types", 4, kMaxTypes);
     for (std::size_t i = 0; i < vertex_types && in_.ok(); ++i)
-      builder_.AddVertexType(in_.String("vertex type", kMaxNameBytes));
+      builder_.AddVertexType(in_.String("vertex type", kMaxTypeNameBytes));
     edge_types_ = context_.edge_types + edge_types;
     vertex_types_ = context_.vertex_types + vertex_types;
     if (edge_types_ > kMaxTypes || vertex_types_ > kMaxTypes)
@@ -168,7 +169,10 @@ class Decoder {
 
 std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext& context) {
   ByteWriter out;
-  out.Number(kDeltaRecordVersion);
+  const bool plain = ArePlainTypes(run.new_edge_types) && ArePlainTypes(run.new_vertex_types) &&
+                     context.edge_types + run.new_edge_types.size() <= kMaxPlainTypes &&
+                     context.vertex_types + run.new_vertex_types.size() <= kMaxPlainTypes;
+  out.Number(plain ? kPlainDeltaRecordVersion : kDeltaRecordVersion);
   out.Number(run.last_sequence);
   out.Number(context.previous);
   WriteHistoryState(out, run.state);

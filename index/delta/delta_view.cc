@@ -38,7 +38,7 @@ class DeltaViewBuilder {
   // 4. appends the added edges to each list (AppendAdded);
   // 5. records the position of each added edge (FindPlaces).
   Status Build() {
-    RHIZOME_RETURN_IF_ERROR(parts_.CheckWhole("a view of all lists with what was written"));
+    RHIZOME_RETURN_IF_ERROR(parts_.CheckComplete("a view of all lists with what was written"));
     view_.partition_ = static_cast<PartitionId>(parts_.partitions.size());
     view_.merged_ = delta_.Merged();
     const bool out = Kept(Direction::kOut);

@@ -1,5 +1,6 @@
 // Loads the files of a generation: order, dictionary and partitions. Each is loaded, parsed and
-// compared with the manifest; only the sections that the options leave on disk are not read.
+// compared with the manifest; only the sections that the options leave on disk are not read. With
+// TopologyPlace::kLazy, the files are opened as paged files, which are read when they are used.
 
 #include "index/delta/graph_parts.h"
 
@@ -21,6 +22,7 @@
 #include "storage/array/array_rules.h"
 #include "storage/section/section_file.h"
 #include "storage/section/section_format.h"
+#include "storage/store/paged_file.h"
 
 namespace rhizome {
 namespace {
@@ -35,6 +37,17 @@ constexpr std::array<std::uint32_t, 3> kExternalIds = {
     static_cast<std::uint32_t>(IdsSection::kIntegers),
     static_cast<std::uint32_t>(IdsSection::kOffsets),
     static_cast<std::uint32_t>(IdsSection::kBytes)};
+
+std::string_view DirectionName(Direction direction) {
+  switch (direction) {
+    case Direction::kOut:
+      return "out";
+    case Direction::kIn:
+      return "in";
+    default:
+      return "both";
+  }
+}
 
 // Returns for each partition whether it must be loaded: the partitions that the options name, or
 // all.
@@ -80,7 +93,7 @@ Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOr
 // Creates one cache for the blocks of all partitions.
 std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
                                        const GraphOptions& options, Metrics* metrics) {
-  if (options.topology != TopologyPlace::kDirect || options.list_cache_bytes == 0) return nullptr;
+  if (options.topology == TopologyPlace::kMemory || options.list_cache_bytes == 0) return nullptr;
   std::uint64_t blocks = 0;
   for (const Adjacency& partition : partitions)
     if (partition.loaded()) blocks += partition.block_count();
@@ -125,8 +138,8 @@ std::uint64_t internal::EdgeValueCount(std::span<const EdgeAttributeInfo> attrib
 // and all partitions.
 Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
                                                            const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));
-  RHIZOME_ASSIGN_OR_RETURN(auto ids, LoadVertexIds(*store));
+  RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store, options.topology));
+  RHIZOME_ASSIGN_OR_RETURN(auto ids, LoadVertexIds(*store, options.topology));
   RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, options));
   auto list_cache = KeepBlocks(partitions, options, store->metrics());
   auto attributes = EdgeAttributesOf(store->manifest());
@@ -184,7 +197,24 @@ Status GraphParts::NotLoaded(PartitionId partition, std::string_view what,
                   row ? fmt::format(" {}", *row) : std::string(), named, partitions.size()));
 }
 
+Status GraphParts::CheckDirection(Direction direction) const {
+  if (partitions.front().has(direction)) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "{}: {}-lists were requested, but this store keeps only {}-lists; ingest it again with "
+      "`directions=both`",
+      store->path().string(), DirectionName(direction), DirectionName(info().directions)));
+}
+
 Status GraphParts::CheckWhole(std::string_view what) const {
+  if (options.topology == TopologyPlace::kLazy)
+    return Status::InvalidArgument(fmt::format(
+        "{}: this graph was opened with `topology=lazy`, for look-ups of a few vertices, "
+        "but {} may need all lists; open it with another `topology`",
+        store->path().string(), what));
+  return CheckComplete(what);
+}
+
+Status GraphParts::CheckComplete(std::string_view what) const {
   for (std::size_t p = 0; p < partitions.size(); ++p)
     RHIZOME_RETURN_IF_ERROR(CheckLoaded(static_cast<PartitionId>(p), what));
   return Status::Ok();
@@ -206,6 +236,14 @@ Result<VertexIds> internal::ParseVertexIds(SectionFile file, const GenerationInf
 }
 
 namespace {
+
+// Loads a file; with kDirect, without the sections `lists`.
+Result<SectionFile> OpenFile(const Store& store, std::string_view path, FileKind kind,
+                             TopologyPlace place, std::span<const std::uint32_t> lists = {}) {
+  if (place == TopologyPlace::kLazy) return OpenPagedFile(store, path, kind);
+  return store.LoadSectionFile(
+      path, kind, place == TopologyPlace::kDirect ? lists : std::span<const std::uint32_t>());
+}
 
 Result<Adjacency> FitsManifest(Adjacency adjacency, const GenerationInfo& info) {
   const bool out = info.symmetric || info.directions != Direction::kIn;
@@ -229,15 +267,15 @@ Result<Adjacency> internal::ParsePartition(SectionFile file, const GenerationInf
   return FitsManifest(std::move(adjacency), info);
 }
 
-Result<VertexOrder> internal::LoadOrder(const Store& store) {
-  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kOrderPath, FileKind::kOrder));
+Result<VertexOrder> internal::LoadOrder(const Store& store, TopologyPlace place) {
+  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenFile(store, kOrderPath, FileKind::kOrder, place));
   return ParseOrder(std::move(file), store.manifest().info);
 }
 
-Result<VertexIds> internal::LoadVertexIds(const Store& store) {
+Result<VertexIds> internal::LoadVertexIds(const Store& store, TopologyPlace place) {
   const GenerationInfo& info = store.manifest().info;
   if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
-  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds));
+  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenFile(store, kVertexIdsPath, FileKind::kVertexIds, place));
   return ParseVertexIds(std::move(file), info);
 }
 
@@ -267,10 +305,8 @@ Result<std::uint64_t> internal::CountDeletedVertices(const Store& store) {
 
 Result<Adjacency> internal::LoadPartition(const Store& store, const VertexOrder& order,
                                           std::uint32_t partition, TopologyPlace place) {
-  const bool direct = place == TopologyPlace::kDirect;
   RHIZOME_ASSIGN_OR_RETURN(
-      auto file, store.LoadSectionFile(PartitionPath(partition), FileKind::kPartition,
-                                       direct ? kLists : std::span<const std::uint32_t>()));
+      auto file, OpenFile(store, PartitionPath(partition), FileKind::kPartition, place, kLists));
   return ParsePartition(std::move(file), store.manifest().info, order, partition);
 }
 

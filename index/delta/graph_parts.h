@@ -25,8 +25,8 @@ class OpenArrays;
 // Load and verify the files of a generation, and compare them with the graph's description in the
 // manifest.
 // Errors: kCorruption, naming the file; kIoError.
-Result<VertexOrder> LoadOrder(const Store& store);
-Result<VertexIds> LoadVertexIds(const Store& store);
+Result<VertexOrder> LoadOrder(const Store& store, TopologyPlace place = TopologyPlace::kMemory);
+Result<VertexIds> LoadVertexIds(const Store& store, TopologyPlace place = TopologyPlace::kMemory);
 /// Returns the deleted vertices, sorted, without reading the ids.
 Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
@@ -79,13 +79,19 @@ struct GraphParts {
     return static_cast<std::uint64_t>(row) < order.size() ? order.VertexAt(row) : row;
   }
 
-  /// Check that a partition is loaded, or that all are. `what` names the operation that needs them.
+  /// Check that a partition is loaded; that all are; and that all are, and not lazily
+  /// (TopologyPlace::kLazy). `what` names the operation that needs them.
   /// Errors: kInvalidArgument, naming the first partition that is not loaded
-  /// (GraphOptions::partitions).
+  /// (GraphOptions::partitions), or the place.
   Status CheckLoaded(PartitionId partition, std::string_view what) const {
     return partitions[partition].loaded() ? Status::Ok() : NotLoaded(partition, what);
   }
+  Status CheckComplete(std::string_view what) const;
   Status CheckWhole(std::string_view what) const;
+
+  /// Checks that the store keeps the lists of a direction.
+  /// Errors: kInvalidArgument.
+  Status CheckDirection(Direction direction) const;
 
   /// Converts an external id to the store's kind: an integer may be given as its canonical text,
   /// and a canonical decimal text as the integer. Returns nullopt if the store cannot have such an
@@ -94,6 +100,9 @@ struct GraphParts {
 
   /// Returns the vertex with an external id, unless it is deleted.
   std::optional<VertexId> Find(const ExternalId& id, const Delta& delta) const;
+
+  /// Returns the error for a row of `owner` that `partition` lacks: kCorruption.
+  Status MissingRow(Row row, PartitionId owner, PartitionId partition) const;
 
   /// Calls visit(partition, local id) for each partition that has edges of a row of the generation,
   /// its owner first.
@@ -121,7 +130,6 @@ struct GraphParts {
   static constexpr std::string_view kListOfRow = "the list of row";
   Status NotLoaded(PartitionId partition, std::string_view what,
                    std::optional<Row> row = std::nullopt) const;
-  Status MissingRow(Row row, PartitionId owner, PartitionId partition) const;
 };
 
 }  // namespace internal

@@ -21,6 +21,7 @@
 #include "index/topology/vertex_order.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/coordinates.h"
+#include "storage/array/text_files.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
@@ -81,6 +82,7 @@ class GraphBuilder {
   Status WritePartition(std::uint32_t partition);
   Status WriteAttributes(std::uint32_t partition, std::span<const std::uint64_t> edge_order,
                          const std::vector<EdgeAttribute>& attributes);
+  Status AddTexts(const WriteTextsOf& write, ArrayEntry& holder);
   void NumberArrays();
   Status WriteArrays();
   Status WriteArray(const ArrayInput& array);
@@ -110,7 +112,7 @@ class GraphBuilder {
 };
 
 // Builds a generation:
-// 1. checks the input and numbers its arrays;
+// 1. checks the input, numbers its arrays, and begins the generation, so that no other job does;
 // 2. partitions the edges, and chooses the owner and, if wanted, the home of each vertex (Divide);
 // 3. orders the rows (OrderRows);
 // 4. writes the order, the external ids and the coordinates of the Zarr arrays;
@@ -119,10 +121,11 @@ class GraphBuilder {
 Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(CheckGraphInput(input_, options_));
   NumberArrays();
+  RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
+  if (!input_.series.empty()) writer_->set_series(input_.series);
   RHIZOME_RETURN_IF_ERROR(Divide());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "order", .done = 0, .total = 1}));
   RHIZOME_RETURN_IF_ERROR(OrderRows());
-  RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
   RHIZOME_RETURN_IF_ERROR(WriteOrder());
   RHIZOME_RETURN_IF_ERROR(WriteIds());
   RHIZOME_RETURN_IF_ERROR(WriteCoordinates());
@@ -428,6 +431,24 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
   return file->Close();
 }
 
+/// Replaces the values in `rows`, int64, by codes (AttributeTexts::codes).
+/// Errors: kInvalidArgument, a value has no code.
+Status MapCodes(std::string_view name, std::span<const std::int64_t> codes,
+                std::span<std::byte> rows) {
+  if (codes.empty()) return Status::Ok();
+  for (std::size_t at = 0; at < rows.size(); at += sizeof(std::int64_t)) {
+    std::int64_t code = 0;
+    std::memcpy(&code, &rows[at], sizeof(code));
+    if (code >= static_cast<std::int64_t>(codes.size()))
+      return Status::InvalidArgument(
+          fmt::format("edge attribute '{}': code {} stands for no text; there are {}", name, code,
+                      codes.size()));
+    code = code < 0 ? -1 : codes[static_cast<std::size_t>(code)];
+    std::memcpy(&rows[at], &code, sizeof(code));
+  }
+  return Status::Ok();
+}
+
 Status GraphBuilder::WriteAttributes(std::uint32_t partition,
                                      std::span<const std::uint64_t> edge_order,
                                      const std::vector<EdgeAttribute>& attributes) {
@@ -445,8 +466,10 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
                            .chunk_rows = input_.attribute_chunk_rows,
                            .attributes = std::move(facts),
                            .read_rows = {}};
-    RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry,
-                             DescribeArray(about, edge_order.size(), array_id));
+    RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DescribeArray(about, edge_order.size(), array_id));
+    const auto texts = input_.attribute_texts.find(attribute.name());
+    if (texts != input_.attribute_texts.end() && partition == 0)
+      RHIZOME_RETURN_IF_ERROR(AddTexts(texts->second.write, entry));
     RHIZOME_ASSIGN_OR_RETURN(auto writer,
                              ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
     const std::size_t bytes = attribute.row_bytes();
@@ -458,6 +481,8 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
       rows.resize(places.size() * bytes);
       for (std::size_t i = 0; i < places.size(); ++i)
         std::memcpy(rows.data() + i * bytes, attribute.bytes().data() + places[i] * bytes, bytes);
+      if (texts != input_.attribute_texts.end())
+        RHIZOME_RETURN_IF_ERROR(MapCodes(attribute.name(), texts->second.codes, rows));
       RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, rows));
     }
     RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
@@ -465,6 +490,15 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
     RHIZOME_RETURN_IF_ERROR(writer_->AddArray(writer->arrays(), files));
   }
   return Status::Ok();
+}
+
+/// Writes the texts of an array's codes, and describes them in the array's attributes.
+Status GraphBuilder::AddTexts(const WriteTextsOf& write, ArrayEntry& holder) {
+  PacedFileSystem fs(writer_->fs(), hooks_.pacer);
+  RHIZOME_ASSIGN_OR_RETURN(const TextFiles texts, write(fs, writer_->root(), holder.name));
+  SetAttributes(texts.attributes, holder);
+  const MutexLock lock(writer_mutex_);
+  return writer_->AddArray({}, texts.files);
 }
 
 void GraphBuilder::NumberArrays() {
@@ -479,13 +513,15 @@ Status GraphBuilder::WriteArrays() {
     RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i]));
     input_.arrays[i].read_rows = nullptr;  // frees the memory that read_rows captured
     input_.arrays[i].begin = nullptr;
+    input_.arrays[i].write_texts = nullptr;
   }
   return Status::Ok();
 }
 
 Status GraphBuilder::WriteArray(const ArrayInput& array) {
-  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry,
+  RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry,
                            DescribeArray(array, info_.vertices, array.array_id));
+  if (array.write_texts) RHIZOME_RETURN_IF_ERROR(AddTexts(array.write_texts, entry));
   PacedFileSystem fs(writer_->fs(), hooks_.pacer);
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));

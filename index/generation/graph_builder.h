@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,10 +31,15 @@ class IoPacer;
 class PartitionedEdges;
 class VertexOrder;
 struct SpilledGraph;
+struct TextFiles;
 }  // namespace internal
 }  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
+
+/// Writes the texts of the array `holder`, which is below `root` or will be.
+using WriteTextsOf = std::function<Result<internal::TextFiles>(
+    FileSystem& fs, const Path& root, std::string_view holder)>;
 
 /// An array to store. Its rows are found by vertex id, and read in row order, many at a time.
 struct ArrayInput {
@@ -60,6 +66,19 @@ struct ArrayInput {
 
   /// Copies the rows of `vertices` to `out`: shape [vertices.size(), dim], row-major.
   std::function<Status(std::span<const VertexId> vertices, std::span<std::byte> out)> read_rows;
+
+  /// Set for an array of codes of texts (text_values.h): writes their dictionary below `root`, as
+  /// the texts of the array `holder`.
+  WriteTextsOf write_texts = {};
+};
+
+/// The texts of an edge attribute. The array of partition 0 has their dictionary.
+struct AttributeTexts {
+  WriteTextsOf write;
+
+  /// The code to store for each value of the edges; a negative value means no text. Empty: the
+  /// values are codes already.
+  std::vector<std::int64_t> codes = {};
 };
 
 /// A complete graph in memory, checked by its reader (ingest.h, importers, generators).
@@ -75,6 +94,7 @@ struct GraphInput {
   std::vector<std::int64_t> integer_ids;  ///< by vertex id, for kInteger
   std::vector<std::string> string_ids;    ///< by vertex id, for kString
   std::vector<ArrayInput> arrays;
+  std::vector<ArraySeries> series = {};  ///< of a new store; a compaction keeps the store's
 
   /// The home of each vertex if another program chose them (HomeRule::kFile), below
   /// PartitionOptions::partitions; otherwise empty.
@@ -85,6 +105,9 @@ struct GraphInput {
   ArrayLayout attribute_layout = ArrayLayout::kRow;
   Codec attribute_codec;
   std::uint64_t attribute_chunk_rows = 0;
+
+  /// By name, the attributes that hold codes of texts.
+  std::map<std::string, AttributeTexts, std::less<>> attribute_texts = {};
 
   /// Set if an ingestion's edges and string ids do not fit in memory. In that case `edges` and
   /// `string_ids` are empty.

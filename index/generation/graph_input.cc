@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "index/homes/home_array.h"
@@ -18,7 +19,7 @@
 #include "rhizome/file_system.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/chunk_writer.h"
-#include "storage/io/files.h"
+#include "storage/array/type_names.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -37,10 +38,10 @@ Status CheckLength(std::string_view column, std::size_t length, std::uint64_t ex
 Status CheckTypeNames(std::string_view kind, const std::vector<std::string>& names) {
   if (names.empty() || names.size() > kMaxTypes)
     return Invalid("{} {} types, expected 1 to {}", names.size(), kind, kMaxTypes);
-  std::set<std::string_view> seen;
+  std::unordered_set<std::string_view> seen;
   for (const std::string& name : names) {
-    RHIZOME_RETURN_IF_ERROR(CheckName(fmt::format("{} type", kind), name));
-    if (!seen.insert(name).second) return Invalid("{} type \"{}\" is named twice", kind, name);
+    RHIZOME_RETURN_IF_ERROR(CheckTypeName(fmt::format("{} type", kind), name));
+    if (!seen.insert(name).second) return Invalid("{} type '{}' is named twice", kind, name);
   }
   return Status::Ok();
 }

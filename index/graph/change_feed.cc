@@ -214,7 +214,7 @@ class ChangeFeed::Impl {
   bool IsNew(VertexId vertex) const { return vertex >= run_.first_vertex; }
   ExternalId IdOf(VertexId vertex) const {
     return IsNew(vertex) ? run_.vertex_ids[static_cast<std::size_t>(vertex - run_.first_vertex)]
-                         : *graph_->ExternalIdOf(vertex);
+                         : ValueOrThrow(graph_->ExternalIdOf(vertex));
   }
 
   // Moves to the next commit of the range. Earlier commits are decoded as well, because they

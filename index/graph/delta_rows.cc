@@ -5,6 +5,7 @@
 
 #include "index/delta/delta.h"
 #include "storage/array/array_rules.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -27,7 +28,7 @@ std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const GraphSnapsh
   if (begin == end && made->rows_ == array.rows) return nullptr;
   made->put_at_ = RankBitmap(made->rows_);
   for (auto put = begin; put != end; ++put) {
-    const Row row = *graph->RowOf(put->vertex);
+    const Row row = ValueOrThrow(graph->RowOf(put->vertex));
     made->put_at_.Set(static_cast<std::uint64_t>(row));
     made->puts_.push_back({row, put->vertex, put->sequence});
   }

@@ -21,6 +21,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/delta/row_overlay.h"
 #include "index/delta/stale_vertices.h"
+#include "index/graph/graph_create.h"
 #include "index/graph/graph_writer.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/file_rows.h"
@@ -38,17 +39,6 @@
 namespace rhizome {
 namespace {
 
-std::string_view DirectionName(Direction direction) {
-  switch (direction) {
-    case Direction::kOut:
-      return "out";
-    case Direction::kIn:
-      return "in";
-    default:
-      return "both";
-  }
-}
-
 // Appends the part `range` of a vertex's list, whose entries all have one type, as neighbours.
 // `list` is the whole list.
 void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
@@ -64,9 +54,9 @@ void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
 Status AppendList(const Adjacency& adjacency, LocalId local, Direction direction,
                   std::optional<TypeId> wanted, const VertexOrder& order,
                   std::vector<Neighbor>& out) {
-  const Adjacency::Range all = adjacency.Entries(local, direction);
   std::vector<LocalId> scratch;
   RHIZOME_ASSIGN_OR_RETURN(const auto list, adjacency.FetchList(local, direction, scratch));
+  const Adjacency::Range all = adjacency.Entries(local, direction);
   if (wanted) {
     AppendRange(adjacency, direction, *wanted, list, all.first,
                 adjacency.EntriesOfType(local, direction, *wanted), order, out);
@@ -169,12 +159,7 @@ Status GraphState::CheckHolds(std::int64_t id, std::string_view what) const {
 
 Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   RHIZOME_RETURN_IF_ERROR(CheckHolds(vertex));
-  if (!parts_->partitions.front().has(direction))
-    return Status::InvalidArgument(fmt::format(
-        "{}: {}-lists were requested, but this store keeps only {}-lists; ingest it again with "
-        "`directions=both`",
-        store_->path().string(), DirectionName(direction), DirectionName(info().directions)));
-  return Status::Ok();
+  return parts_->CheckDirection(direction);
 }
 
 Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction direction) const {
@@ -184,7 +169,8 @@ Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction 
   if (!home.loaded())
     return Fail(parts_->CheckLoaded(owner, fmt::format("the degree of vertex {}", vertex)));
   const auto local = home.Find(row);
-  RHIZOME_CHECK(local);  // the parser compared the owned rows with the order
+  if (!local) return Fail(parts_->MissingRow(row, owner, owner));
+  RHIZOME_RETURN_IF_ERROR(home.CheckEntries(*local, direction));
   return home.GlobalDegree(*local, direction);
 }
 
@@ -301,18 +287,27 @@ class LiveGraph {
     if (state == state_) snapshot_.swap(snapshot);
   }
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
-  Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
+  Result<CompactResult> Compact(const SchemaChange& change, const CompactOptions& options,
+                                const JobControl& control);
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
 
  private:
-  Status MeteredCompactState(GraphWriter& writer, const GraphState& now,
+  Status MeteredCompactState(GraphWriter* writer, const GraphState& now, const SchemaChange& change,
                              const CompactOptions& options, const JobControl& control);
-  Status CompactState(GraphWriter& writer, const GraphState& now, const CompactOptions& options,
+  Status CompactState(GraphWriter* writer, const GraphState& now, const SchemaChange& change,
+                      const CompactOptions& options, const JobControl& control);
+  Status SwitchOwn(GraphWriter& writer, bool alone, std::shared_ptr<const GraphParts> parts,
+                   const CommitGeneration& commit);
+  Status SwitchBeside(const GraphParts& parts, const CommitGeneration& commit,
                       const JobControl& control);
+  Result<std::unique_ptr<Store>> OpenToCommit(const JobControl& control) const;
+  Status ChangeRule(const CompactOptions& options, const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
   Result<std::unique_ptr<GraphWriter>> MakeWriter();
-  Result<CompactResult> CompactOne(GraphWriter& writer, const CompactOptions& options,
-                                   const JobControl& control);
+  Result<CompactResult> CompactOne(GraphWriter* writer, const SchemaChange& change,
+                                   const CompactOptions& options, const JobControl& control);
+  Status CompactNow(GraphWriter* writer, const SchemaChange& change, const CompactOptions& options,
+                    const JobControl& control, CompactResult& result);
   void CleanUp();
   Status CheckProcess() const { return process_.Check("this graph"); }
   void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
@@ -372,51 +367,106 @@ Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions
   return result;
 }
 
-Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
+// A graph open for reading compacts without being the writer: only the commit needs the writer's
+// lock.
+Result<CompactResult> LiveGraph::Compact(const SchemaChange& change, const CompactOptions& options,
+                                         const JobControl& control) {
+  GraphWriter* writer = nullptr;
+  if (store_.writable()) {
+    RHIZOME_ASSIGN_OR_RETURN(writer, Writer());
+  } else if (store_.fixed()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is open at one commit and cannot be compacted", store_.path().string())));
+  } else if (!change.empty()) {
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' is open for reading; open it for writing to change it", store_.path().string())));
+  } else {
+    RHIZOME_RETURN_IF_ERROR(Refresh());
+    RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is compacted"));
+  }
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", store_.path().string())));
-  auto result = Guarded([&] { return CompactOne(*writer, options, control); });
+  auto result = Guarded([&] { return CompactOne(writer, change, options, control); });
   compacting_ = false;
   return result;
 }
 
-// Compacts unless the delta is below min_delta:
-// 1. waits for the removal of files that an earlier compaction started;
-// 2. compacts the current state (CompactState);
-// 3. if there was nothing to compact, records a changed retention rule;
-// 4. removes the files of a failed attempt or, in the background, earlier generations.
-Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOptions& options,
-                                            const JobControl& control) {
-  static_cast<void>(cleaning_->Join());
-  auto now = state();
-  CompactResult result{.generation = now->parts()->store->manifest().generation};
+Status CheckChange(const SchemaChange& change, const GraphState& now) {
+  if (change.weighted && now.info().weighted)
+    return Status::AlreadyExists(
+        fmt::format("'{}': the edges have weights already", now.store()->path().string()));
+  return CheckEdgeAttributes(change.edge_attributes, now.parts()->edge_attributes)
+      .WithContext(now.store()->path().string());
+}
+
+// Compacts the current state, unless the delta is below min_delta and the schema does not change.
+Status LiveGraph::CompactNow(GraphWriter* writer, const SchemaChange& change,
+                             const CompactOptions& options, const JobControl& control,
+                             CompactResult& result) {
+  const auto now = state();
+  result.generation = now->parts()->store->manifest().generation;
   const double share = static_cast<double>(now->delta()->entries()) /
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
-  Status status;
-  if (!now->delta()->empty() && share >= options.min_delta) {
-    status = MeteredCompactState(writer, *now, options, control);
-    result.compacted = status.ok();
-    result.commits = now->delta()->commits();
-    result.generation = state()->parts()->store->manifest().generation;
-  }
-  now.reset();
-  bool clean = result.compacted;
-  if (!result.compacted && status.ok()) {
-    const KeepRule before = store_.Snapshot()->manifest().keep;
-    const KeepRule rule = RuleOf(options, before);
-    clean = rule != before;
-    if (clean) status = store_.Keep(rule);
-  }
-  if (!status.ok()) {
+  const bool due = !now->delta()->empty() && share >= options.min_delta;
+  if (!due && change.empty()) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(CheckChange(change, *now));
+  RHIZOME_RETURN_IF_ERROR(MeteredCompactState(writer, *now, change, options, control));
+  result = {.compacted = true,
+            .generation = state()->parts()->store->manifest().generation,
+            .commits = now->delta()->commits()};
+  return Status::Ok();
+}
+
+// Compacts unless the delta is below min_delta and the schema does not change:
+// 1. waits for the removal of files that an earlier compaction started;
+// 2. compacts the current state (CompactNow); if the schema changes, while no commit is possible;
+// 3. if there was nothing to compact, records a changed retention rule;
+// 4. removes the files of a failed attempt or, in the background, earlier generations.
+Result<CompactResult> LiveGraph::CompactOne(GraphWriter* writer, const SchemaChange& change,
+                                            const CompactOptions& options,
+                                            const JobControl& control) {
+  static_cast<void>(cleaning_->Join());
+  CompactResult result;
+  const auto compact = [&] { return CompactNow(writer, change, options, control, result); };
+  Status status = change.empty() ? Guarded(compact) : writer->Alone(compact);
+  if (!result.compacted && status.ok()) status = ChangeRule(options, control);
+  if (writer != nullptr) {
     // Removes the files of the attempt; if that fails, the next open for writing retries.
-    (void)store_.CollectGarbage();
-  } else if (clean) {
-    CleanUp();
+    if (!status.ok()) (void)store_.CollectGarbage();
+    if (result.compacted) CleanUp();
+  } else if (result.compacted) {
+    // Opening for writing removes earlier generations, unless another writer will.
+    static_cast<void>(
+        Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite, {.id = store_.id()}));
   }
   RHIZOME_RETURN_IF_ERROR(status);
   return result;
+}
+
+// Records a changed retention rule, and removes the generations that it does not keep.
+Status LiveGraph::ChangeRule(const CompactOptions& options, const JobControl& control) {
+  const KeepRule before = store_.Snapshot()->manifest().keep;
+  const KeepRule rule = RuleOf(options, before);
+  if (rule == before) return Status::Ok();
+  if (store_.writable()) {
+    RHIZOME_RETURN_IF_ERROR(store_.Keep(rule));
+    CleanUp();
+    return Status::Ok();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer, OpenToCommit(control));
+  RHIZOME_RETURN_IF_ERROR(writer->Keep(rule));
+  return writer->CollectGarbage();
+}
+
+// Opens the store for writing, for a graph that is open for reading. Waits for other writers to
+// end, because work of hours may depend on it; the caller can cancel.
+Result<std::unique_ptr<Store>> LiveGraph::OpenToCommit(const JobControl& control) const {
+  while (true) {
+    auto opened = Store::Open(store_.fs(), store_.path(), Store::Mode::kWrite, {.id = store_.id()});
+    if (opened || opened.error().code() != StatusCode::kBusy) return opened;
+    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "waiting for another writer"}));
+  }
 }
 
 // Removes earlier generations on a background thread, as soon as no reader holds them. If the
@@ -433,13 +483,15 @@ void LiveGraph::CleanUp() {
   if (!cleaning_->Start(clean).ok()) static_cast<void>(Guarded(clean));
 }
 
-Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now,
-                                      const CompactOptions& options, const JobControl& control) {
+Status LiveGraph::MeteredCompactState(GraphWriter* writer, const GraphState& now,
+                                      const SchemaChange& change, const CompactOptions& options,
+                                      const JobControl& control) {
   const Stopwatch watch;
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
   store_.logger().Log(LogLevel::kInfo, "graph", "compaction begins",
                       {{"path", store_.path().string()}, {"commits", commits}});
-  const Status status = Guarded([&] { return CompactState(writer, now, options, control); });
+  const Status status =
+      Guarded([&] { return CompactState(writer, now, change, options, control); });
   const double seconds = watch.seconds();
   Metrics* const metrics = store_.metrics();
   if (!status.ok()) {
@@ -465,29 +517,67 @@ Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now
   return status;
 }
 
-Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
-                               const CompactOptions& options, const JobControl& control) {
+Status LiveGraph::CompactState(GraphWriter* writer, const GraphState& now,
+                               const SchemaChange& change, const CompactOptions& options,
+                               const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
-  const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
-                              &writer.pacer()};
+  const CompactionInput input{now.store(),
+                              now.parts(),
+                              now.delta(),
+                              std::move(view),
+                              writer == nullptr ? nullptr : &writer->pacer(),
+                              change};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
-                             const std::function<Status()>& commit) -> Status {
-    // Loads the commits made during the compaction; most of them are loaded before writers have to
-    // wait.
-    RHIZOME_ASSIGN_OR_RETURN(auto delta,
-                             Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
-    return writer.Rebase(
-        [&]() -> Result<GraphWriter::Base> {
-          // Loads the remaining commits before the commit of the generation, which cannot be
-          // undone.
-          RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
-          return GraphWriter::Base{parts->store, parts, std::move(delta)};
-        },
-        commit);
+                             const CommitGeneration& commit) {
+    return writer == nullptr ? SwitchBeside(*parts, commit, control)
+                             : SwitchOwn(*writer, !change.empty(), std::move(parts), commit);
   };
   // The compaction runs at background priority, because readers and writers have precedence.
   return RunInBackground(
       [&] { return CompactGeneration(store_, input, options, control, switch_to); });
+}
+
+/// Returns whether edges still have the attributes that `parts` was loaded with: `array drop`
+/// removes them from a generation.
+bool HasAttributesOf(const Manifest& manifest, const GraphParts& parts) {
+  const auto now = EdgeAttributesOf(manifest);
+  return std::equal(now.begin(), now.end(), parts.edge_attributes.begin(),
+                    parts.edge_attributes.end(),
+                    [](const auto& a, const auto& b) { return a.name == b.name; });
+}
+
+// `alone`: the caller runs within GraphWriter::Alone.
+Status LiveGraph::SwitchOwn(GraphWriter& writer, bool alone,
+                            std::shared_ptr<const GraphParts> parts,
+                            const CommitGeneration& commit) {
+  // Loads the commits made during the compaction; most of them are loaded before writers have to
+  // wait.
+  RHIZOME_ASSIGN_OR_RETURN(auto delta,
+                           Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
+  const auto base = [&]() -> Result<GraphWriter::Base> {
+    // Loads the remaining commits before the commit of the generation, which cannot be undone.
+    RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
+    return GraphWriter::Base{parts->store, parts, std::move(delta)};
+  };
+  const auto commit_own = [&] { return commit(store_); };
+  return alone ? writer.Switch(base, commit_own) : writer.Rebase(base, commit_own);
+}
+
+// Commits through another handle, and moves this graph to the new generation.
+Status LiveGraph::SwitchBeside(const GraphParts& parts, const CommitGeneration& commit,
+                               const JobControl& control) {
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const auto writer, OpenToCommit(control));
+    // The commits made during the compaction must fit the new generation.
+    RHIZOME_RETURN_IF_ERROR(Delta::Load(Delta::Empty(parts.DeltaBase()), *writer));
+    RHIZOME_RETURN_IF_ERROR(commit(*writer));
+  }
+  // The compaction is committed, whether or not this handle can follow at once.
+  const Status moved = Refresh();
+  if (!moved.ok())
+    store_.logger().Log(LogLevel::kWarning, "graph", "compacted, but cannot show the result yet",
+                        {{"error", moved.ToString()}});
+  return Status::Ok();
 }
 
 Status LiveGraph::Refresh() {
@@ -502,7 +592,8 @@ Status LiveGraph::Refresh() {
   if (metrics != nullptr) metrics->Add(Counter::kRefreshes);
   const auto now = state();
   const auto store = store_.Snapshot();
-  if (store->manifest().generation != now->parts()->store->manifest().generation) {
+  const bool same = store->manifest().generation == now->parts()->store->manifest().generation;
+  if (!same || !HasAttributesOf(store->manifest(), *now->parts())) {
     RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->options));
     Publish(std::move(next));
     store_.logger().Log(LogLevel::kInfo, "graph", "moved on to a new generation",
@@ -550,14 +641,28 @@ Result<LiveGraph*> Graph::Impl::Writable() const {
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
+Result<std::unique_ptr<Graph>> Graph::Own(std::unique_ptr<Store> store,
+                                          const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options));
+  Store& opened = *store;
+  return std::unique_ptr<Graph>(
+      new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+}
+
 Result<std::unique_ptr<Graph>> Graph::Open(const Path& path, const OpenOptions& options) {
   return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
     RHIZOME_ASSIGN_OR_RETURN(auto store,
                              Store::Open(FileSystem::Posix(), path, options.mode, options.store));
-    RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options.graph));
-    Store& opened = *store;
-    return std::unique_ptr<Graph>(
-        new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+    return Own(std::move(store), options.graph);
+  });
+}
+
+Result<std::unique_ptr<Graph>> Graph::Create(const Path& path, const GraphSchema& schema,
+                                             const StoreOptions& options) {
+  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+    RHIZOME_ASSIGN_OR_RETURN(auto store,
+                             CreateEmptyStore(FileSystem::Posix(), path, schema, options));
+    return Own(std::move(store), {});
   });
 }
 
@@ -599,7 +704,15 @@ Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& op
 Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobControl& control) {
   return Guarded([&]() -> Result<CompactResult> {
     RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
-    return live->Compact(options, control);
+    return live->Compact({}, options, control);
+  });
+}
+Result<CompactResult> Graph::Alter(const SchemaChange& change, const CompactOptions& options,
+                                   const JobControl& control) {
+  return Guarded([&]() -> Result<CompactResult> {
+    RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
+    if (change.empty()) return CompactResult{};
+    return live->Compact(change, options, control);
   });
 }
 Status Graph::Refresh() {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "index/graph/cached_rows.h"
+#include "index/graph/compaction_watch.h"
 #include "index/graph/graph_memory.h"
 #include "index/topology/block_cache.h"
 #include "index/topology/vertex_ids.h"
@@ -25,7 +26,9 @@
 #include "storage/base/bytes_left.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/logger.h"
+#include "storage/base/process.h"
 #include "storage/base/stopwatch.h"
+#include "storage/base/threads.h"
 #include "storage/section/section_format.h"
 
 namespace rhizome {
@@ -207,6 +210,40 @@ Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& o
   return Fail(StatusOfException());
 }
 
+/// Compacts a graph in the background until it is destroyed.
+class BackgroundCompaction {
+ public:
+  explicit BackgroundCompaction(Graph& graph) : graph_(graph) {}
+  ~BackgroundCompaction() {
+    if (!process_.here()) {
+      static_cast<void>(worker_.release());  // the thread does not exist in a forked child
+      return;
+    }
+    control_.Cancel();
+    static_cast<void>(worker_->Join());
+  }
+  BackgroundCompaction(const BackgroundCompaction&) = delete;
+  BackgroundCompaction& operator=(const BackgroundCompaction&) = delete;
+
+  /// Errors: kOutOfMemory, the system grants no more threads.
+  Status Start(const CompactOptions& options, const Logger& logger) {
+    return worker_->Start([this, options, &logger] {
+      Status ended = WatchCompaction(graph_, options, std::chrono::seconds(1), control_,
+                                     [](const CompactResult&) {});
+      if (ended.code() != StatusCode::kInterrupted)
+        logger.Log(LogLevel::kError, "service", "no longer compacts in the background",
+                   {{"error", ended.ToString()}});
+      return ended;
+    });
+  }
+
+ private:
+  Graph& graph_;
+  const OwnerProcess process_;
+  JobControl control_;
+  std::unique_ptr<Thread> worker_ = std::make_unique<Thread>();
+};
+
 class GraphService::Impl {
  public:
   ServiceMemoryPlan plan;
@@ -214,6 +251,7 @@ class GraphService::Impl {
   std::unique_ptr<Store> store;
   std::unique_ptr<Graph> graph;
   std::map<std::string, std::unique_ptr<RowLookup>, std::less<>> rows;
+  std::unique_ptr<BackgroundCompaction> compaction;
   std::unique_ptr<MetricsReporter> reporter;  // declared last, so that it is destroyed first
 };
 
@@ -235,6 +273,7 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
   RHIZOME_ASSIGN_OR_RETURN(service->store, Store::Open(fs, path, options.mode,
                                                        {.catalog_cache_bytes = catalog.cache_bytes,
                                                         .catalog_write_bytes = catalog.write_bytes,
+                                                        .wait = options.wait,
                                                         .log = options.log,
                                                         .log_level = options.log_level,
                                                         .at = options.at,
@@ -254,6 +293,11 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
         options.warm_limits.control != nullptr && options.warm_limits.control->cancelled();
     if (!warmed.ok() && (warmed.code() != StatusCode::kInterrupted || cancelled))
       return Fail(warmed);
+  }
+  if (options.compact_when) {
+    service->compaction = std::make_unique<BackgroundCompaction>(*service->graph);
+    RHIZOME_RETURN_IF_ERROR(
+        service->compaction->Start(*options.compact_when, service->store->logger()));
   }
   if (options.metrics) {
     service->reporter = std::make_unique<MetricsReporter>(service->metrics, options.metrics,

@@ -38,7 +38,7 @@ void GraphWriter::Queue(Request& request) noexcept {
   while (!request.done && first_ != &request) turn_.Wait(mutex_);
 }
 
-// Returns the batches at the front of the queue, up to a Rebase.
+// Returns the batches at the front of the queue, up to a request of Alone.
 GraphWriter::Group GraphWriter::FirstGroup() const noexcept {
   Group group{first_, 0};
   std::size_t operations = 0;
@@ -85,19 +85,26 @@ std::size_t GraphWriter::pending() const {
 
 Status GraphWriter::Rebase(const std::function<Result<Base>()>& change,
                            const std::function<Status()>& commit) {
+  return Alone([&] { return Switch(change, commit); });
+}
+
+Status GraphWriter::Switch(const std::function<Result<Base>()>& change,
+                           const std::function<Status()>& commit) {
+  RHIZOME_ASSIGN_OR_RETURN(Base base, change());
+  auto state = make_(base);
+  RHIZOME_RETURN_IF_ERROR(commit());
+  base_ = std::move(base);
+  show_(std::move(state));
+  return Status::Ok();
+}
+
+Status GraphWriter::Alone(const std::function<Status()>& work) {
   Request own;
   {
     const MutexLock lock(mutex_);
     Queue(own);
   }
-  const Status status = Guarded([&]() -> Status {
-    RHIZOME_ASSIGN_OR_RETURN(Base base, change());
-    auto state = make_(base);
-    RHIZOME_RETURN_IF_ERROR(commit());
-    base_ = std::move(base);
-    show_(std::move(state));
-    return Status::Ok();
-  });
+  const Status status = Guarded(work);
   const MutexLock lock(mutex_);
   Leave({&own, 1});
   return status;

@@ -62,10 +62,16 @@ class GraphWriter {
   Status Rebase(const std::function<Result<Base>()>& change, const std::function<Status()>& commit)
       RHIZOME_EXCLUDES(mutex_);
 
+  /// Runs `work` while no commit is running or can begin. `work` may call Switch, which does what
+  /// Rebase does.
+  /// Errors: any error of `work`.
+  Status Alone(const std::function<Status()>& work) RHIZOME_EXCLUDES(mutex_);
+  Status Switch(const std::function<Result<Base>()>& change, const std::function<Status()>& commit);
+
  private:
   /// A request on the stack of its caller, which waits for it; the queue therefore needs no memory.
   struct Request {
-    const WriteBatch* batch = nullptr;  // null: a Rebase, which only waits for its turn
+    const WriteBatch* batch = nullptr;  // null: Alone, which only waits for its turn
     WriteOptions options;
     std::optional<Result<WriteResult>> result;  // set by the first request in the queue
     Request* behind = nullptr;                  // the next in the queue

@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "index/homes/home_array.h"
@@ -21,10 +24,12 @@
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
+#include "index/ingest/text_column.h"
 #include "storage/array/array_rules.h"
+#include "storage/array/array_versions.h"
+#include "storage/array/type_names.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/exceptions.h"
-#include "storage/io/files.h"
 #include "storage/io/outside.h"
 #include "storage/store/caller_path.h"
 
@@ -45,6 +50,17 @@ struct Parsed {
   GivenHomes homes;
 };
 
+/// Returns the name of the series to which a stored name such as emb.v3 belongs; `name` itself if
+/// there is no such series.
+std::string_view NameWithoutVersion(std::string_view name, std::span<const ArraySeries> series) {
+  const auto version = SplitVersion(name);
+  if (!version) return name;
+  const bool known = std::ranges::any_of(series, [&](const ArraySeries& one) {
+    return one.name == version->first && version->second <= one.last_version;
+  });
+  return known ? version->first : name;
+}
+
 Status CheckArrayNames(const IngestOptions& options) {
   std::vector<std::string> names =
       options.nodes ? NodeArrayNames(options) : std::vector<std::string>();
@@ -59,7 +75,8 @@ Status CheckArrayNames(const IngestOptions& options) {
                         name, attribute.name()));
     }
   }
-  for (const std::string& name : names) RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(name));
+  for (const std::string& name : names)
+    RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(NameWithoutVersion(name, options.series)));
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Status::Ok();
@@ -73,11 +90,29 @@ Status CheckVertexRanges(const IngestOptions& options) {
   if (options.vertex_ranges.empty()) return Status::Ok();
   std::uint64_t count = 0;
   for (const VertexRange& range : options.vertex_ranges) {
-    RHIZOME_RETURN_IF_ERROR(CheckName("type", range.type));
+    RHIZOME_RETURN_IF_ERROR(CheckTypeName("type", range.type));
     if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
   }
+  if (!options.vertex_types.empty())
+    return Status::InvalidArgument("names of vertex types cannot be given with ranges of typed vertices");
   if (!options.nodes && options.vertices == count) return Status::Ok();
   return Status::InvalidArgument("ranges of typed vertices must cover all vertices");
+}
+
+/// Checks IngestOptions::vertex_types or edge_types; `column` is whether the input has types.
+Status CheckFirstTypes(std::string_view kind, std::span<const std::string> names, bool column) {
+  if (names.size() > 1 && !column)
+    return Status::InvalidArgument(fmt::format(
+        "{} {} types are given, but the input has no column of types", names.size(), kind));
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    RHIZOME_RETURN_IF_ERROR(CheckTypeName(fmt::format("{} type", kind), name));
+    if (!seen.insert(name).second)
+      return Status::InvalidArgument(fmt::format("the {} type '{}' is given twice", kind, name));
+  }
+  if (names.size() <= kMaxTypes) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} {} types are more than {}", names.size(), kind, kMaxTypes));
 }
 
 /// Checks that every column with a given type exists and becomes an array or an attribute.
@@ -95,13 +130,24 @@ Status CheckTypedColumns(const IngestOptions& options) {
   return Status::Ok();
 }
 
-Status CheckOptions(const IngestOptions& options) {
-  if (options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
+/// Checks what does not depend on the content of files.
+Status CheckGiven(const IngestOptions& options) {
+  if (options.inputs.empty() && options.edges.empty() && !options.nodes &&
+      options.vertex_ranges.empty())
     return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
   if (options.node_ids && !options.nodes)
     return Status::InvalidArgument("ids of nodes in memory need a name; set `nodes` as well");
+  if (!options.node_types.empty() && !options.node_ids)
+    return Status::InvalidArgument("types of vertices in memory need the ids in memory");
+  return Status::Ok();
+}
+
+/// Checks options whose columns are known.
+Status CheckOptions(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
+  RHIZOME_RETURN_IF_ERROR(CheckFirstTypes("vertex", options.vertex_types, HasVertexTypes(options)));
+  RHIZOME_RETURN_IF_ERROR(CheckFirstTypes("edge", options.edge_types, HasEdgeTypes(options)));
   RHIZOME_RETURN_IF_ERROR(CheckTypedColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
@@ -129,6 +175,7 @@ void SetEdges(EdgeTable edges, IdTable::Vertices& vertices, GraphInput& input) {
   if (input.edge_type_names.size() > 1) input.edges.type = std::move(edges.columns.type);
   input.edges.weight = std::move(edges.columns.weight);
   input.edges.attributes = std::move(edges.columns.attributes);
+  input.attribute_texts = std::move(edges.texts);
   input.edges.src = std::move(vertices.src);
   input.edges.dst = std::move(vertices.dst);
 }
@@ -146,6 +193,7 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   const ImpliedVertices implied = CountImplied(options, arrays);
   RHIZOME_ASSIGN_OR_RETURN(IdTable::Vertices vertices,
                            std::move(parsed.ids).Resolve(implied.count, implied.why));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexBound(options, vertices.count));
   if (vertices.count == 0)
     return Fail(Status::InvalidArgument("the input has no vertices; nothing was written"));
   const bool nodes = options.nodes.has_value();
@@ -160,6 +208,8 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   input.integer_ids = std::move(vertices.integer_ids);
   input.string_ids = std::move(vertices.string_ids);
   SetVertexTypes(options, parsed.nodes, vertices.nodes, input);
+  RHIZOME_RETURN_IF_ERROR(
+      SetEndTypes(options, PartitionInput(vertices.count, vertices.src, vertices.dst), input));
   RHIZOME_ASSIGN_OR_RETURN(
       input.homes,
       std::move(parsed.homes).ByVertex(options, parsed.nodes, vertices.nodes, vertices.count));
@@ -170,17 +220,22 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   const auto rows = std::make_shared<const std::vector<std::int64_t>>(
       nodes ? RowsOfVertices(parsed.nodes, vertices.nodes, vertices.count)
             : std::vector<std::int64_t>());
-  for (const auto& array : parsed.arrays) input.arrays.push_back(BindArray(array, rows));
+  for (std::size_t i = 0; i < parsed.arrays.size(); ++i) {
+    input.arrays.push_back(BindArray(parsed.arrays[i], rows));
+    if (options.arrays[i].texts)
+      RHIZOME_RETURN_IF_ERROR(SetTexts(options.arrays[i].texts, input.arrays.back()));
+  }
   SetLayouts(options, input);
   return input;
 }
 
 /// Reads and builds in memory. If memory does not suffice, nothing was written.
 /// Errors: kOutOfMemory, the memory does not suffice.
-Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const IngestOptions& options,
+Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const InputPlan& plan,
                                     const JobControl& control) {
   const Stopwatch watch;
-  IngestContext context(fs, options, control, /*spills=*/false);
+  const IngestOptions& options = plan.options;
+  IngestContext context(fs, plan, control, /*spills=*/false);
   Parsed parsed(options.id_type);
   RHIZOME_RETURN_IF_ERROR(ReadAll(context, parsed));
   RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble(options, std::move(parsed)));
@@ -194,24 +249,28 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
   RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,
                                                             options.store_id, control));
   report.bad_lines = context.bad_lines();
+  report.notes = context.Notes();
   report.seconds = watch.seconds();
   return report;
 }
 
 // Ingests the input:
-// 1. checks the options;
+// 1. finds how its files are read (Sniff), and checks the options;
 // 2. holds everything in memory if there is no limit, or if the estimate of the input fits;
 // 3. otherwise, or if memory runs out after all, passes it through spill files.
-Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& options,
+Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& given,
                               const JobControl& control) {
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckGiven(given));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(const InputPlan plan, Sniff(fs, given));
+  const IngestOptions& options = plan.options;
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   // The scratch folder is checked even if the input fits in memory, so that a wrong option fails
   // now and not only with a larger input.
   if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
   // A huge --vertices may exhaust the memory, so the error names that option.
   const auto in_memory = [&] {
-    auto report = Guarded([&] { return IngestInMemory(fs, path, options, control); });
+    auto report = Guarded([&] { return IngestInMemory(fs, path, plan, control); });
     const bool room = report || report.error().code() != StatusCode::kOutOfMemory;
     if (room || !options.vertices) return report;
     return Result<IngestReport>(
@@ -221,13 +280,13 @@ Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOpti
                      (options.spill == IngestOptions::Spill::kAuto && options.memory_bytes == 0);
   if (never) return in_memory();
   if (options.spill == IngestOptions::Spill::kAuto) {
-    RHIZOME_ASSIGN_OR_RETURN(const InputEstimate estimate, EstimateInput(fs, options));
+    RHIZOME_ASSIGN_OR_RETURN(const InputEstimate estimate, EstimateInput(fs, plan));
     if (MemoryToHold(estimate, options) <= options.memory_bytes) {
       auto report = in_memory();
       if (report || report.error().code() != StatusCode::kOutOfMemory) return report;
     }
   }
-  return IngestSpilled(fs, path, options, control);
+  return IngestSpilled(fs, path, plan, control);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
+#include "index/ingest/text_column.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/bytes_left.h"
@@ -29,12 +30,12 @@ constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 /// vertex-sized arrays.
 class SpillingIngest {
  public:
-  SpillingIngest(Store& store, const IngestOptions& options, const JobControl& control)
+  SpillingIngest(Store& store, const InputPlan& plan, const JobControl& control)
       : store_(store),
-        options_(options),
+        options_(plan.options),
         control_(control),
-        memory_bytes_(options.memory_bytes == 0 ? kNoLimit : options.memory_bytes),
-        context_(store.fs(), options, control, /*spills=*/true) {}
+        memory_bytes_(options_.memory_bytes == 0 ? kNoLimit : options_.memory_bytes),
+        context_(store.fs(), plan, control, /*spills=*/true) {}
 
   // Ingests through spill files:
   // 1. reads nodes, edges and the headers of arrays, then numbers the ids (Read);
@@ -51,6 +52,7 @@ class SpillingIngest {
     RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble());
     RHIZOME_ASSIGN_OR_RETURN(const BuildOptions build, Fit(input));
     report.bad_lines = context_.bad_lines();
+    report.notes = context_.Notes();
     std::shared_ptr<SpilledGraph> spilled = input.spilled;  // destroyed before the space
     const Status built = BuildGeneration(store_, std::move(input), build, control_);
     report.spilled_bytes = space_->bytes_written();
@@ -87,7 +89,7 @@ class SpillingIngest {
         implied.count > UINT64_MAX / 256 ? UINT64_MAX : implied.count * kBuildBytesPerVertex));
     RHIZOME_ASSIGN_OR_RETURN(vertices_,
                              std::move(ids).Resolve(implied.count, implied.why, control_));
-    return Status::Ok();
+    return CheckVertexBound(options_, vertices_.count);
   }
 
   /// Returns whether the file is the `split` array and homes are wanted. Homes need the training
@@ -112,6 +114,8 @@ class SpillingIngest {
     input.integer_ids = std::move(vertices_.integer_ids);
     input.edge_type_names = EdgeTypeNames(edges_);
     SetVertexTypes(options_, nodes_, vertices_.nodes, input);
+    RHIZOME_RETURN_IF_ERROR(
+        SetEndTypes(options_, InputOf(vertices_.count, vertices_.edges), input));
     for (NodeColumn& column : nodes_.columns)
       input.arrays.push_back(std::move(column).ToArray(vertices_.nodes, vertices_.count));
     nodes_.columns.clear();
@@ -129,13 +133,16 @@ class SpillingIngest {
     // Arrays are bound in the order of the options, as in memory, because they are numbered in this
     // order.
     auto spilled_array = arrays_.begin();
-    for (const ArrayFile& file : options_.arrays)
+    for (const ArrayFile& file : options_.arrays) {
       input.arrays.push_back(IsSplitOfHomes(file)
                                  ? BindArray(split_, row_of_vertex)
                                  : BindSpilledArray(*spilled_array++, vertex_of_line));
+      if (file.texts) RHIZOME_RETURN_IF_ERROR(SetTexts(file.texts, input.arrays.back()));
+    }
     SetLayouts(options_, input);
     input.spilled = std::make_shared<SpilledGraph>();
     TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
+    input.attribute_texts = std::move(edges_.texts);
     return input;
   }
 
@@ -251,12 +258,13 @@ class SpillingIngest {
 
 }  // namespace
 
-Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
+Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const InputPlan& plan,
                                    const JobControl& control) {
   const auto build = [&](Store& store, IngestReport& report) {
-    return SpillingIngest(store, options, control).Run(report);
+    return SpillingIngest(store, plan, control).Run(report);
   };
-  return MakeStore(fs, path, options.store_id, control, build, {.scratch = options.scratch});
+  return MakeStore(fs, path, plan.options.store_id, control, build,
+                   {.scratch = plan.options.scratch});
 }
 
 }  // namespace internal

@@ -62,6 +62,14 @@ ImpliedVertices CountImplied(const IngestOptions& options, std::span<const Array
   return implied;
 }
 
+Status CheckVertexBound(const IngestOptions& options, std::uint64_t count) {
+  if (count <= options.vertices.value_or(count)) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "`vertices={}`, but the input has {} vertices: its ids, or rows of arrays, go up to {}; give "
+      "the number of vertices, or leave the option out",
+      *options.vertices, count, count - 1));
+}
+
 Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes) {
   if (array.rows == expected || (!array.exact_rows && array.rows < expected)) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
@@ -112,9 +120,9 @@ void SetRangeTypes(std::span<const VertexRange> ranges, GraphInput& input) {
 void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
                     std::span<const VertexId> vertex_of_accepted, GraphInput& input) {
   if (!options.vertex_ranges.empty()) return SetRangeTypes(options.vertex_ranges, input);
-  input.vertex_type_names = nodes.type_names.All();
   if (nodes.type.empty()) {
-    input.vertex_type_names = {"vertex"};
+    input.vertex_type_names = options.vertex_types;
+    if (input.vertex_type_names.empty()) input.vertex_type_names = {"vertex"};
     return;
   }
   TypeNames names = nodes.type_names;
@@ -126,6 +134,20 @@ void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
     input.vertex_type[static_cast<std::size_t>(vertex_of_accepted[i])] = nodes.type[i];
 }
 
+Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, GraphInput& input) {
+  if (options.end_types.empty()) return Status::Ok();
+  if (input.vertex_type.empty()) {
+    input.vertex_type_names = options.end_types;
+    input.vertex_type.assign(input.vertex_count, 0);
+  }
+  return edges.ForEachBlock(
+      [&](std::uint64_t, std::span<const VertexId> src, std::span<const VertexId> dst) {
+        for (const VertexId vertex : src) input.vertex_type[static_cast<std::size_t>(vertex)] = 0;
+        for (const VertexId vertex : dst) input.vertex_type[static_cast<std::size_t>(vertex)] = 1;
+        return Status::Ok();
+      });
+}
+
 std::vector<std::string> EdgeTypeNames(const EdgeTable& edges) {
   std::vector<std::string> names = edges.type_names.All();
   if (names.empty()) names = {"edge"};
@@ -133,6 +155,12 @@ std::vector<std::string> EdgeTypeNames(const EdgeTable& edges) {
 }
 
 void SetLayouts(const IngestOptions& options, GraphInput& input) {
+  input.series = options.series;
+  for (const ArrayFile& file : options.arrays) {
+    if (!file.attributes) continue;
+    for (ArrayInput& array : input.arrays)
+      if (array.name == file.name) array.attributes = *file.attributes;
+  }
   const Codec codec = options.layout == ArrayLayout::kRow ? Codec{} : options.codec;
   for (ArrayInput& array : input.arrays) {
     array.layout = options.layout;

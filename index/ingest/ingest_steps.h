@@ -9,6 +9,7 @@
 #include "index/ingest/edge_file.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/node_file.h"
+#include "index/partition/partition_input.h"
 #include "storage/base/stopwatch.h"
 
 namespace rhizome {
@@ -40,6 +41,10 @@ struct ArrayRows {
 /// Returns the vertices that --vertices, or arrays without a nodes file, imply.
 ImpliedVertices CountImplied(const IngestOptions& options, std::span<const ArrayRows> arrays);
 
+/// Checks that there are no more vertices than `vertices`, if it is given. Otherwise the option
+/// would be ignored without notice. Errors: kInvalidArgument, naming both numbers.
+Status CheckVertexBound(const IngestOptions& options, std::uint64_t count);
+
 /// Checks that the array has one row for each line of the nodes file, or for each id.
 Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes);
 
@@ -57,14 +62,19 @@ std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
 void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
                     std::span<const VertexId> vertex_of_accepted, GraphInput& input);
 
+/// Sets the types of the ends of edges, IngestOptions::end_types, after SetVertexTypes. `edges` has
+/// vertex ids.
+/// Errors: any error of the scan of `edges`.
+Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, GraphInput& input);
+
 /// Returns the names of edge types; "edge" if there is no type column.
 std::vector<std::string> EdgeTypeNames(const EdgeTable& edges);
 
 /// Sets layout, codec and chunk size of every array from the options.
 void SetLayouts(const IngestOptions& options, GraphInput& input);
 
-/// Ingests through spill files (ingest_spilled.cc). The options must be checked.
-Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
+/// Ingests through spill files (ingest_spilled.cc). The options of the plan must be checked.
+Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const InputPlan& plan,
                                    const JobControl& control);
 
 }  // namespace internal

@@ -5,10 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "index/base/value_list.h"
 #include "index/generation/graph_builder.h"
+#include "index/ingest/text_column.h"
 #include "index/input/value_column.h"
 #include "rhizome/types.h"
 
@@ -24,14 +26,16 @@ std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text
 
 /// One column of a nodes file that becomes an array, with dim 1 except for split letters. Labels
 /// are int64 and splits uint8. Any other column has the type of its values (ValueColumn), or uint8
-/// for split words, or for split letters, with an array column for each letter.
+/// for split words, or for split letters, with an array column for each letter. A column with any
+/// other value, also one of labels, becomes texts, if the values before it are integers, nulls or
+/// splits, which become the texts that they were.
 /// Stage checks a value; Keep adds it once the rest of its line is valid.
 /// Threads: one at a time.
 class NodeColumn {
  public:
-  enum class Kind : std::uint8_t { kLabel, kSplit, kOther };
+  enum class Kind : std::uint8_t { kLabel, kSplit, kText, kOther };
   /// `type` is the type that the user gives a kOther column.
-  NodeColumn(std::string name, Kind kind, std::optional<ColumnType> type = {});
+  NodeColumn(std::string name, Kind kind, std::optional<GivenType> type = {});
 
   /// Returns the reason why `field` does not fit, or nullopt if it does.
   std::optional<std::string> Stage(std::string_view field);
@@ -44,8 +48,17 @@ class NodeColumn {
   /// for "none" (FillMissingRows). Consumes the column. The caller sets layout and codec.
   ArrayInput ToArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) &&;
 
+  /// Returns the number of values before the first text of a column that became texts; nullopt for
+  /// any other column.
+  std::optional<std::uint64_t> values_before_texts() const { return values_before_texts_; }
+
  private:
+  std::optional<std::string> StageLabel(std::string_view field);
   std::optional<std::string> StageOther(std::string_view field);
+  std::optional<std::string> StageText(std::string_view field);
+  std::optional<std::string> StageValue(std::string_view field);
+  void BecomeTexts();
+  std::string SplitText(std::size_t value) const;
   std::optional<std::string> StageLetters(std::string_view field);
   ArrayInput SplitArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) &&;
 
@@ -57,9 +70,15 @@ class NodeColumn {
   std::int64_t staged_label_ = 0;
   ValueColumn inferred_;
   ValueList values_;                        // labels, or values of a kOther column
-  std::vector<std::uint8_t> words_;         // [values, letters_]
+  std::vector<std::uint8_t> words_;         // letters: values [values, letters_]; else split words
   std::vector<std::uint8_t> staged_words_;  // one value of words_
   std::size_t letters_ = 0;                 // splits in a value; 0: not a column of split letters
+  std::optional<TextColumn> texts_;         // set once the column has texts
+  std::optional<std::string> staged_text_;
+  // By number of the value: the nulls that were not empty, while the column may become texts.
+  std::vector<std::pair<std::uint64_t, std::string>> null_words_;
+  std::string staged_null_word_;
+  std::optional<std::uint64_t> values_before_texts_;
 };
 
 /// Returns an array of `values` [vertices, dim] by vertex id.

@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+
+#include "index/ingest/edge_file.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -15,7 +18,7 @@ namespace {
 
 constexpr std::string_view kReadNodesPhase = "read nodes";
 
-enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kOther };
+enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kText, kOther };
 
 Role RoleOf(const std::string& name, const IngestOptions& options) {
   const std::string& split = options.split_column.empty() ? "split" : options.split_column;
@@ -24,29 +27,36 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "type" || name == "ntype") return Role::kType;
   if (name == "label") return Role::kLabel;
   // A column `split` in addition to the chosen split column would use the same array name.
-  if (name == "-" || name == "name" || name == "split") return Role::kSkip;
+  if (name == "-" || name == "split") return Role::kSkip;
+  if (name == "name") return Role::kText;
   return Role::kOther;
 }
 
 class NodeReader {
  public:
   NodeReader(IngestContext& context, IdCollector& ids) : context_(context), ids_(ids) {
+    for (const std::string& type : context.options.vertex_types) table_.type_names.Add(type);
     for (const std::string& name : context.options.node_columns) {
       roles_.push_back(RoleOf(name, context.options));
       if (roles_.back() == Role::kLabel)
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
+      if (roles_.back() == Role::kText)
+        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
       if (roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
       }
     }
+    // The types of ends have the first numbers, with or without a vertex in the node file.
+    for (const std::string& type : context.options.end_types) table_.type_names.Add(type);
   }
 
-  Status Read(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader,
-                             TableReader::Open(context_.fs, path, context_.options.header));
+  Status Read(const FilePlan& plan) {
+    type_ = plan.type;
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                             context_.OpenTable(plan.path, plan.dialect, plan.header));
     while (true) {
       RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
       if (next == TableReader::Next::kEnd) break;
@@ -60,16 +70,23 @@ class NodeReader {
     return Progress(reader->stream());
   }
 
-  // Adds the ids that are in memory; each counts as a line.
-  Status Read(const IdSpan& ids, const Path& path) {
-    if (roles_ != std::vector<Role>{Role::kId} || (!ids.integers.empty() && !ids.texts.empty()))
+  // Adds the ids that are in memory, and their types, if any; each counts as a line.
+  Status Read(const IdSpan& ids, std::span<const std::string_view> types, const Path& path) {
+    std::vector<Role> expected{Role::kId};
+    if (!types.empty()) expected.push_back(Role::kType);
+    if (roles_ != expected || (!ids.integers.empty() && !ids.texts.empty()))
       return Status::InvalidArgument(fmt::format(
-          "{}: ids in memory must be the only column of nodes, and of one kind", path.string()));
+          "{}: ids in memory, and their types, must be the only columns of nodes, and of one kind",
+          path.string()));
+    if (!types.empty() && types.size() != ids.size())
+      return Status::InvalidArgument(fmt::format("{}: there are {} ids, but {} types",
+                                                 path.string(), ids.size(), types.size()));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const std::string number = ids.texts.empty() ? std::to_string(ids.integers[i]) : "";
-      const std::string_view text = ids.texts.empty() ? number : ids.texts[i];
+      const std::array<std::string_view, 2> fields{ids.texts.empty() ? number : ids.texts[i],
+                                                   types.empty() ? "" : types[i]};
       ++table_.lines;
-      if (const auto reason = TakeLine(std::span(&text, 1)))
+      if (const auto reason = TakeLine(std::span(fields).first(expected.size())))
         return Status::InvalidArgument(fmt::format("{}: node {}: {}", path.string(), i, *reason));
       if (table_.lines % kLinesPerReport == 0 || table_.lines == ids.size())
         RHIZOME_RETURN_IF_ERROR(context_.Progress(kReadNodesPhase, {path, table_.lines, ids.size()},
@@ -100,7 +117,13 @@ class NodeReader {
         return reason;
       }
     }
+    if (!type && !type_.empty()) type = type_;
+    if (!context_.options.end_types.empty() && type) {
+      JoinTypedId(*type, id, typed_id_);
+      id = typed_id_;
+    }
     if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
+    if (ids_.texts()) context_.NoteTexts(id, id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
     for (NodeColumn& kept : table_.columns) kept.Keep();
     return std::nullopt;
@@ -123,6 +146,8 @@ class NodeReader {
   IngestContext& context_;
   IdCollector& ids_;
   std::vector<Role> roles_;  // by column of the file
+  std::string type_;         // FilePlan::type
+  std::string typed_id_;
   NodeTable table_;
 };
 
@@ -134,12 +159,19 @@ std::uint64_t NodeTable::memory_bytes() const {
   return bytes;
 }
 
+bool HasVertexTypes(const IngestOptions& options) {
+  if (!options.vertex_ranges.empty()) return true;
+  return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
+    return RoleOf(name, options) == Role::kType;
+  });
+}
+
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
   std::vector<std::string> names;
   for (const std::string& name : options.node_columns) {
     const Role role = RoleOf(name, options);
     if (role == Role::kSplit) names.emplace_back("split");
-    if (role == Role::kLabel || role == Role::kOther) names.push_back(name);
+    if (role == Role::kLabel || role == Role::kText || role == Role::kOther) names.push_back(name);
   }
   return names;
 }
@@ -171,9 +203,14 @@ Status CheckNodeColumns(const IngestOptions& options) {
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   NodeReader reader(context, ids);
   const IngestOptions& options = context.options;
-  RHIZOME_RETURN_IF_ERROR(options.node_ids ? reader.Read(*options.node_ids, *options.nodes)
-                                           : reader.Read(*options.nodes));
-  return std::move(reader).TakeTable();
+  RHIZOME_RETURN_IF_ERROR(options.node_ids
+                              ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
+                              : reader.Read(*context.plan->nodes));
+  NodeTable table = std::move(reader).TakeTable();
+  if (!options.node_lines || *options.node_lines == table.lines) return table;
+  return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
+                                                  options.nodes->string(), *options.node_lines,
+                                                  table.lines)));
 }
 
 }  // namespace internal

@@ -28,6 +28,9 @@ struct NodeTable {
 /// Errors: kInvalidArgument, naming the column.
 Status CheckNodeColumns(const IngestOptions& options);
 
+/// Returns whether vertices have types, from a column of the nodes file or by ranges.
+bool HasVertexTypes(const IngestOptions& options);
+
 /// Returns the names of the arrays that the columns become.
 std::vector<std::string> NodeArrayNames(const IngestOptions& options);
 

@@ -296,7 +296,7 @@ Result<std::shared_ptr<SpilledArray>> SpilledArray::Open(IngestContext& context,
   }
   array->name = file.name;
   array->path = file.path.string();
-  array->attributes = file.attributes;
+  if (file.attributes) array->attributes = *file.attributes;
   array->missing = MissingRowOfNewArray(array->name, array->dtype, array->dim);
   return array;
 }

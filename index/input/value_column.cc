@@ -82,23 +82,24 @@ bool FitsInteger(std::int64_t value, DataType dtype) {
 
 }  // namespace
 
-std::optional<ColumnType> ParseColumnType(std::string_view name) {
-  if (name == kTypeTimestamp) return ColumnType{DataType::kInt64, true};
+std::optional<GivenType> ParseColumnType(std::string_view name) {
+  if (name == kTypeTimestamp) return GivenType{.dtype = DataType::kInt64, .is_timestamp = true};
+  if (name == kTypeText) return GivenType{.dtype = DataType::kInt64, .is_text = true};
   for (const DataType dtype : kTypes)
-    if (name == DataTypeName(dtype)) return ColumnType{dtype, false};
+    if (name == DataTypeName(dtype)) return GivenType{.dtype = dtype};
   return std::nullopt;
 }
 
 std::string ColumnTypeNames() {
   std::string names;
   for (const DataType dtype : kTypes) names += fmt::format("{}, ", DataTypeName(dtype));
-  return names + std::string(kTypeTimestamp);
+  return fmt::format("{}{}, {}", names, kTypeTimestamp, kTypeText);
 }
 
-Result<std::optional<ColumnType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
+Result<std::optional<GivenType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
                                                const std::string& column) {
   const auto given = types.find(column);
-  if (given == types.end()) return std::optional<ColumnType>();
+  if (given == types.end()) return std::optional<GivenType>();
   if (const auto type = ParseColumnType(given->second)) return type;
   return Fail(Status::InvalidArgument(
       fmt::format("`types`: '{}' of the column '{}' is not a type; types are {}", given->second,
@@ -123,7 +124,7 @@ std::optional<std::int64_t> NullChoice::value() const {
   return std::nullopt;
 }
 
-ValueColumn::ValueColumn(std::optional<ColumnType> type)
+ValueColumn::ValueColumn(std::optional<GivenType> type)
     : type_(type),
       state_{.null = NullChoice(type ? type->dtype : DataType::kInt64)},
       next_(state_) {}

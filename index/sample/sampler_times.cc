@@ -113,9 +113,13 @@ Status TimeOrder::Sort(std::size_t side, std::uint32_t p, std::uint32_t types) {
   ParallelFor((vertices + kGrain - 1) / kGrain, [&](std::size_t task) {
     for (std::uint64_t v = task * kGrain; v < std::min((task + 1) * kGrain, vertices); ++v) {
       const auto local = static_cast<LocalId>(v);
-      if (types == 0) SortList(numbered, partition.Entries(local, direction));
-      for (std::uint32_t type = 0; type < types; ++type) {
-        SortList(numbered, partition.EntriesOfType(local, direction, static_cast<TypeId>(type)));
+      const Adjacency::Range all = partition.Entries(local, direction);
+      if (types == 0) SortList(numbered, all);
+      for (std::uint64_t i = 0; types > 0 && i < all.count;) {
+        const TypeId type = partition.TypeOfEntry(local, direction, i);
+        const Adjacency::Range of_type = partition.EntriesOfType(local, direction, type);
+        SortList(numbered, of_type);
+        i += of_type.count;
       }
     }
   });

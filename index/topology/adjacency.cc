@@ -7,11 +7,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <string_view>
 
 #include "index/topology/block_cache.h"
 #include "index/topology/compressed_list.h"
 #include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 #include "storage/base/little_endian.h"
 #include "storage/section/block_file.h"
 
@@ -73,6 +76,7 @@ std::span<const LocalId> Adjacency::ReadList(LocalId local, Direction direction,
 Result<std::span<const LocalId>> Adjacency::FetchList(LocalId local, Direction direction,
                                                       std::vector<LocalId>& scratch) const {
   if (resident_) return ReadList(local, direction, scratch);
+  RHIZOME_RETURN_IF_ERROR(CheckEntries(local, direction));
   const Extent extent = ExtentOf(local, direction);
   RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadExtent(extent));
   if (!DecodeList(local, direction, bytes, scratch))
@@ -81,6 +85,37 @@ Result<std::span<const LocalId>> Adjacency::FetchList(LocalId local, Direction d
                                        "be decoded",
                                        file_.path().string(), extent.offset_bytes, local)));
   return std::span<const LocalId>(scratch);
+}
+
+// Checks what the callers of Entries and EntriesOfType rely on: the entries exist, and the type
+// list divides them into runs of ascending types.
+Status Adjacency::CheckPaged(LocalId local, Direction direction) const {
+  const auto corrupt = [&](std::string_view what) {
+    return Status::Corruption(
+        fmt::format("{}: local vertex {}: {}", file_.path().string(), local, what));
+  };
+  if (local >= vertex_count()) return corrupt("does not exist");
+  const Side& lists = side(direction);
+  const Range all = Entries(local, direction);
+  if (all.first > edge_count_ || all.count > edge_count_ - all.first)
+    return corrupt("its offsets are out of range or order");
+  if (codec_ != TopologyCodec::kNone) {
+    const std::uint64_t begin = lists.list_offsets[local];
+    const std::uint64_t end = lists.list_offsets[local + std::size_t{1}];
+    if (begin > end || end > lists.list_bytes)
+      return corrupt("the offsets of its compressed list are out of range or order");
+  }
+  if (lists.type_lists.empty()) return Status::Ok();
+  const std::size_t list = lists.type_lists[local];
+  const std::size_t end = type_list_offsets_[list + 1];
+  std::uint64_t covered = 0;
+  for (std::size_t k = type_list_offsets_[list]; k < end; ++k) {
+    if (type_ends_[k] <= covered || type_ends_[k] > all.count ||
+        (covered > 0 && types_[k] <= types_[k - 1]))
+      return corrupt("its type list is out of range or order");
+    covered = type_ends_[k];
+  }
+  return covered == all.count ? Status::Ok() : corrupt("its type list does not match its list");
 }
 
 void Adjacency::KeepBlocks(std::shared_ptr<BlockCache> cache, std::uint64_t first_block) {
@@ -244,9 +279,12 @@ TypeId Adjacency::TypeOfEntry(LocalId local, Direction direction, std::uint64_t 
 }
 
 float Adjacency::Weight(Direction direction, std::uint64_t position) const {
-  if (weights_.empty()) return 1;
+  if (weights_.empty() && paged_weights_.empty()) return 1;
   const bool through_edges = direction == Direction::kIn && !in_edges_.empty();
-  return weights_[through_edges ? in_edges_[position] : position];
+  const std::uint64_t edge = through_edges ? in_edges_[position] : position;
+  return paged_weights_.empty()
+             ? weights_[edge]
+             : std::bit_cast<float>(static_cast<std::uint32_t>(paged_weights_[edge]));
 }
 
 TypeId Adjacency::TypeOfEdge(LocalEdge edge) const {
@@ -268,7 +306,11 @@ std::uint64_t Adjacency::GlobalDegree(LocalId local, Direction direction) const 
 std::span<const std::uint8_t> Adjacency::PartitionSet(LocalId local) const {
   const auto boundary = BoundaryIndex(local);
   if (!boundary) return {};
-  return partition_sets_.subspan(*boundary * set_bytes_, set_bytes_);
+  const auto set = partition_sets_.Bytes(*boundary * set_bytes_, set_bytes_);
+  if (paged() && partitions_ % 8 != 0 && (set.back() >> (partitions_ % 8)) != 0)
+    ThrowStatus(Status::Corruption(fmt::format("{}: partition set of local vertex {}: wrong bits",
+                                               file_.path().string(), local)));
+  return set;
 }
 
 // Every mirror is a boundary vertex: its owner holds edges of it too.

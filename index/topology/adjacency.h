@@ -57,12 +57,17 @@ struct PartitionContext {
 /// file: offsets are monotone, ids in range, lists sorted. Edge counts and offsets use 64 bits
 /// where the partition needs them.
 ///
+/// A paged file (SectionFile::paged) is verified block by block when it is used; Parse reads the
+/// header, and the bits of boundary vertices. Its lists are on disk, and FetchList checks the ones
+/// that it reads. Functions that do not return a Result then throw StatusError.
+///
 /// The adjacency lists are stored in one of three ways: plain (an array of local ids), compressed
 /// (one list at a time, see compressed_list.h), or on disk. In the last case the caller of Parse
 /// left the lists in the file, and readers fetch and decode a list from the place that ExtentOf
 /// returns.
 ///
-/// Memory: the file except the sections left on disk, and 16 bytes for each 64 owned vertices.
+/// Memory: the file except the sections left on disk, and 16 bytes for each 64 owned vertices. Of a
+/// paged file only the blocks that were used.
 /// Threads: const after Parse.
 class Adjacency {
  public:
@@ -114,6 +119,9 @@ class Adjacency {
   /// Storage of the lists: their encoding, and whether they are in memory.
   TopologyCodec codec() const { return codec_; }
   bool resident() const { return resident_; }  ///< in memory, not on disk
+
+  /// Returns whether the partition is read when it is used.
+  bool paged() const { return file_.paged(); }
 
   /// A range of positions in one direction's array of neighbours. With kOut, the entry at a
   /// position is the edge of that number; for kIn see EdgeAt.
@@ -183,6 +191,13 @@ class Adjacency {
   /// borrows the partition's memory or `scratch`, which is resized.
   std::span<const LocalId> ReadList(LocalId local, Direction direction,
                                     std::vector<LocalId>& scratch) const;
+
+  /// Checks that the entries of a list and its type list are within the partition. Lists of a file
+  /// that is not paged were checked by Parse.
+  /// Errors: kCorruption, naming the file.
+  Status CheckEntries(LocalId local, Direction direction) const {
+    return paged() ? CheckPaged(local, direction) : Status::Ok();
+  }
 
   /// Like ReadList, but also reads and verifies lists that are on disk. Use it for point look-ups;
   /// a sampler, which reads many lists, uses DirectNeighbors.
@@ -266,6 +281,7 @@ class Adjacency {
     std::span<const LocalId> neighbors;  // [edges], if plain and resident
     BlockedOffsets list_offsets;         // [vertices + 1] in bytes, if compressed
     std::span<const std::byte> lists;    // if compressed and resident
+    std::uint64_t list_bytes = 0;        // size of all lists, if compressed
     std::uint64_t offset_bytes = 0;      // place of the neighbours or lists in the file
     Column type_lists;                   // [vertices], or empty: one edge type
   };
@@ -279,6 +295,7 @@ class Adjacency {
     return direction == Direction::kIn && !symmetric_ && !out_.offsets.empty();
   }
   TypeId TypeAt(const Side& side, LocalId local, std::uint64_t i) const;
+  Status CheckPaged(LocalId local, Direction direction) const;
   bool SortedWithinTypes(const Side& side, LocalId local, std::span<const LocalId> list) const;
   std::optional<std::size_t> BoundaryIndex(LocalId local) const;
   Result<std::vector<std::byte>> ReadExtent(const Extent& extent) const;
@@ -312,7 +329,8 @@ class Adjacency {
   Column types_;                    // ascending within a type list
   Column type_ends_;                // counts accumulated within a type list
   Column in_edges_;                 // edge id of each in-entry; empty if not stored
-  std::span<const float> weights_;  // by edge id; empty: unweighted
+  std::span<const float> weights_;  // by edge id; empty: unweighted, or paged
+  Column paged_weights_;            // the bits of weights_, if paged
 
   // Marks the owned vertices that are boundary vertices; read for every vertex that is sampled.
   RankBitmap boundary_;
@@ -321,7 +339,8 @@ class Adjacency {
   // One entry for each boundary vertex: the owned ones, then all mirrors.
   PatchedColumn out_degrees_;  // global degree minus the length of the local list
   PatchedColumn in_degrees_;
-  std::span<const std::uint8_t> partition_sets_;
+  std::uint32_t partitions_ = 1;  // of the graph
+  Column partition_sets_;         // single bytes
 };
 
 }  // namespace internal

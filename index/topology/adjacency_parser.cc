@@ -29,7 +29,7 @@ Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
     RHIZOME_RETURN_IF_ERROR(ReadSide(kInKinds, adjacency_.in_));
   }
   RHIZOME_RETURN_IF_ERROR(ReadTypeLists());
-  touched_ = RankBitmap(vertices());
+  if (adjacency_.resident_) touched_ = RankBitmap(vertices());
   if (keeps(kPartitionOut)) {
     RHIZOME_RETURN_IF_ERROR(CheckLists(kOutKinds, adjacency_.out_));
   }
@@ -126,6 +126,7 @@ Status AdjacencyParser::CheckSections() const {
 
 void AdjacencyParser::TakeHeader() {
   adjacency_.edge_count_ = header_.edges;
+  adjacency_.partitions_ = header_.partitions;
   adjacency_.set_bytes_ = (header_.partitions + 7) / 8;
   adjacency_.symmetric_ = keeps(kPartitionSymmetric);
   adjacency_.weighted_ = keeps(kPartitionWeighted);
@@ -142,15 +143,18 @@ Status AdjacencyParser::ReadRows() {
   adjacency_.owned_count_ = header_.owned;
   if (!adjacency_.grouped_) {
     RHIZOME_ASSIGN_OR_RETURN(adjacency_.owned_rows_,
-                             ReadColumn(PartitionSection::kOwnedRows, header_.owned));
+                             ReadColumn(PartitionSection::kOwnedRows, header_.owned,
+                                        /*limit=*/header_.vertices));
     RHIZOME_RETURN_IF_ERROR(CheckRows(adjacency_.owned_rows_, "owned rows", true));
   }
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.mirrors_,
-                           ReadColumn(PartitionSection::kMirrors, header_.mirrors));
+                           ReadColumn(PartitionSection::kMirrors, header_.mirrors,
+                                      /*limit=*/header_.vertices));
   return CheckRows(adjacency_.mirrors_, "mirrors", false);
 }
 
 Status AdjacencyParser::CheckRows(const Column& rows, const char* field, bool owned) const {
+  if (paged()) return Status::Ok();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::uint64_t row = rows[i];
     if (row >= header_.vertices)
@@ -182,6 +186,7 @@ Status AdjacencyParser::ReadLists(const SideKinds& kinds, Side& side) {
   side.offset_bytes = file.OffsetBytes(kind);
   if (!file.Resident(kind)) adjacency_.resident_ = false;
   if (compressed) {
+    side.list_bytes = count;
     const std::string name = fmt::format("{} list offsets", kinds.name);
     RHIZOME_ASSIGN_OR_RETURN(
         side.list_offsets,
@@ -205,8 +210,10 @@ Status AdjacencyParser::ReadTypeLists() {
   const std::uint64_t ends = adjacency_.file_.Count(Kind(PartitionSection::kTypeListOffsets));
   Column& offsets = adjacency_.type_list_offsets_;
   RHIZOME_ASSIGN_OR_RETURN(offsets, ReadColumn(PartitionSection::kTypeListOffsets, ends));
-  RHIZOME_ASSIGN_OR_RETURN(adjacency_.types_, ReadColumn(PartitionSection::kTypes, entries));
+  RHIZOME_ASSIGN_OR_RETURN(adjacency_.types_, ReadColumn(PartitionSection::kTypes, entries,
+                                                         /*limit=*/header_.edge_types));
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.type_ends_, ReadColumn(PartitionSection::kTypeEnds, entries));
+  if (paged()) return Status::Ok();
   if (offsets.empty() || offsets[0] != 0 || offsets[offsets.size() - 1] != entries)
     return Corrupt("type list offsets do not begin at 0 and end at the last entry");
   for (std::uint64_t list = 0; list + 1 < offsets.size(); ++list) {
@@ -252,6 +259,13 @@ Status AdjacencyParser::CheckTypeLists(const SideKinds& kinds, const Side& side,
 
 Status AdjacencyParser::ReadWeights() {
   if (!keeps(kPartitionWeighted)) return Status::Ok();
+  if (paged()) {
+    RHIZOME_RETURN_IF_ERROR(
+        adjacency_.file_.Expect(Kind(PartitionSection::kWeights), sizeof(float), header_.edges));
+    RHIZOME_ASSIGN_OR_RETURN(adjacency_.paged_weights_,
+                             ReadColumn(PartitionSection::kWeights, header_.edges));
+    return Status::Ok();
+  }
   RHIZOME_ASSIGN_OR_RETURN(
       adjacency_.weights_,
       adjacency_.file_.Section<float>(Kind(PartitionSection::kWeights), header_.edges));
@@ -265,7 +279,7 @@ Status AdjacencyParser::ReadBoundary() {
   RHIZOME_ASSIGN_OR_RETURN(const auto words,
                            adjacency_.file_.Section<std::uint64_t>(
                                Kind(PartitionSection::kBoundaryOwned), (header_.owned + 63) / 64));
-  adjacency_.boundary_ = RankBitmap(header_.owned);
+  adjacency_.boundary_ = RankBitmap(words);
   std::uint64_t count = 0;
   for (std::size_t w = 0; w < words.size(); ++w) {
     for (std::uint64_t rest = words[w]; rest != 0; rest &= rest - 1) {
@@ -274,13 +288,11 @@ Status AdjacencyParser::ReadBoundary() {
       if (local >= header_.owned || (adjacency_.resident_ && !touched_.Test(local)))
         return Corrupt("boundary vertices, word {}: vertex {} has no edge in this partition", w,
                        local);
-      adjacency_.boundary_.Set(local);
       ++count;
     }
   }
   if (count != header_.boundary_owned)
     return Corrupt("boundary vertices: {}, but the header says {}", count, header_.boundary_owned);
-  adjacency_.boundary_.Seal();
   adjacency_.boundary_owned_count_ = count;
   for (std::uint64_t i = 0; i < header_.mirrors && adjacency_.resident_; ++i) {
     if (!touched_.Test(header_.owned + i))
@@ -292,11 +304,11 @@ Status AdjacencyParser::ReadBoundary() {
   if (keeps(kPartitionIn)) {
     RHIZOME_RETURN_IF_ERROR(ReadDegrees(kInKinds, adjacency_.in_degrees_));
   }
+  const std::uint64_t sets = (header_.boundary_owned + header_.mirrors) * adjacency_.set_bytes_;
+  RHIZOME_RETURN_IF_ERROR(adjacency_.file_.Expect(Kind(PartitionSection::kPartitionSets), 1, sets));
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.partition_sets_,
-                           adjacency_.file_.Section<std::uint8_t>(
-                               Kind(PartitionSection::kPartitionSets),
-                               (header_.boundary_owned + header_.mirrors) * adjacency_.set_bytes_));
-  return CheckSets();
+                           ReadColumn(PartitionSection::kPartitionSets, sets));
+  return paged() ? Status::Ok() : CheckSets();
 }
 
 // Degrees are stored minus the list's length, so no sum is below that length. The bound of 2^62

@@ -15,7 +15,9 @@ inline namespace internal {
 
 /// Parses and checks a partition file field by field, in one pass over each section, with the lists
 /// in parallel. Every index is compared with its bound before it is used, so any bytes are safe to
-/// parse. If the lists are left on disk, only the sections that describe them are checked.
+/// parse. If the lists are left on disk, only the sections that describe them are checked. If the
+/// file is paged, only the header is: the columns are bounded by their limits (Column::Read), and
+/// Adjacency checks what it reads.
 class AdjacencyParser {
  public:
   AdjacencyParser(SectionFile file, const VertexOrder& order) : order_(order) {
@@ -68,8 +70,10 @@ class AdjacencyParser {
   /// here.
   bool replicated() const { return header_.mirrors + header_.boundary_owned > 0; }
   void Touch(LocalId local) { touched_.SetShared(local); }
-  Result<Column> ReadColumn(PartitionSection kind, std::uint64_t count) const {
-    return Column::Read(adjacency_.file_, Kind(kind), count);
+  bool paged() const { return adjacency_.file_.paged(); }
+  Result<Column> ReadColumn(PartitionSection kind, std::uint64_t count,
+                            std::uint64_t limit = UINT64_MAX) const {
+    return Column::Read(adjacency_.file_, Kind(kind), count, limit);
   }
 
   template <typename... Args>

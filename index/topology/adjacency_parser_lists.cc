@@ -91,7 +91,9 @@ Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const Loca
 // names a different edge.
 Status AdjacencyParser::ReadInEdges() {
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.in_edges_,
-                           ReadColumn(PartitionSection::kInEdges, header_.edges));
+                           ReadColumn(PartitionSection::kInEdges, header_.edges,
+                                      /*limit=*/header_.edges));
+  if (paged()) return Status::Ok();
   if (!adjacency_.resident_) return CheckInEdgeRange();
   std::vector<LocalId> scratch;
   for (std::uint64_t v = 0; v < vertices(); ++v) {

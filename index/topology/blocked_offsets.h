@@ -31,8 +31,8 @@ class BlockedOffsets {
 
   BlockedOffsets() = default;
 
-  /// Reads `count` offsets and checks that they begin at 0, do not descend, and end at `last`.
-  /// Messages call them `name`. Errors: kCorruption.
+  /// Reads `count` offsets and checks that they begin at 0, do not descend, and end at `last`. The
+  /// offsets of a paged file are not checked. Messages call them `name`. Errors: kCorruption.
   static Result<BlockedOffsets> Read(const SectionFile& file, const OffsetKinds& kinds,
                                      std::uint64_t count, std::uint64_t last, const char* name);
 

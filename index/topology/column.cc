@@ -44,6 +44,16 @@ Result<Column> Column::ReadAs(const SectionFile& file, std::uint32_t kind,
 }
 
 Result<Column> Column::Read(const SectionFile& file, std::uint32_t kind,
+                            std::uint64_t expected_count, std::uint64_t limit) {
+  if (!file.paged()) return Load(file, kind, expected_count);
+  Column column;
+  RHIZOME_ASSIGN_OR_RETURN(column.data_, file.Page(kind, expected_count, limit));
+  column.size_ = expected_count;
+  column.element_bytes_ = kPaged;
+  return column;
+}
+
+Result<Column> Column::Load(const SectionFile& file, std::uint32_t kind,
                             std::uint64_t expected_count) {
   switch (file.ElementBytes(kind)) {
     case 1:
@@ -55,6 +65,10 @@ Result<Column> Column::Read(const SectionFile& file, std::uint32_t kind,
     default:
       return ReadAs<std::uint64_t>(file, kind, expected_count);
   }
+}
+
+const void* Column::PagedBytes(std::size_t first, std::size_t count) const {
+  return static_cast<const PagedSection*>(data_)->Elements(first, count);
 }
 
 std::size_t Column::LowerBound(std::size_t begin, std::size_t end, std::uint64_t value) const {

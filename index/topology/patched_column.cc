@@ -52,6 +52,7 @@ Result<PatchedColumn> PatchedColumn::Read(const SectionFile& file, const Patched
   const std::uint32_t width = file.ElementBytes(kinds.values);
   if (width > 2) return corrupt(fmt::format("have {} bytes each; 1 or 2 were expected", width));
   column.mark_ = width == 1 ? UINT8_MAX : UINT16_MAX;
+  if (file.paged()) return column;
   std::size_t next = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (column.values_[i] != column.mark_) continue;

@@ -27,7 +27,7 @@ class PatchedColumn {
   PatchedColumn() = default;
 
   /// Errors: kCorruption, naming `name`: a patch has no mark, is out of order, would have fitted
-  /// the column, or is above `largest`.
+  /// the column, or is above `largest`. The values of a paged file are not checked.
   static Result<PatchedColumn> Read(const SectionFile& file, const PatchedKinds& kinds,
                                     std::uint64_t count, std::uint64_t largest, const char* name);
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace rhizome {
@@ -15,6 +16,11 @@ class RankBitmap {
  public:
   RankBitmap() = default;
   explicit RankBitmap(std::uint64_t size) : words_((size + 63) / 64, 0) {}
+
+  /// Creates a sealed set from its words: bit i % 64 of word i / 64 is set for each member i.
+  explicit RankBitmap(std::span<const std::uint64_t> words) : words_(words.begin(), words.end()) {
+    Seal();
+  }
 
   void Set(std::uint64_t i) { words_[i / 64] |= Bit(i); }
 

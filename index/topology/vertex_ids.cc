@@ -9,6 +9,7 @@
 #include "index/topology/section_struct.h"
 #include "index/topology/vertex_ids_format.h"
 #include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 #include "storage/base/utf8.h"
 
 namespace rhizome {
@@ -125,10 +126,44 @@ Status VertexIds::Corrupt(const std::string& what) const {
   return Status::Corruption(fmt::format("{}: {}", file_->path().string(), what));
 }
 
+namespace {
+
+// Open the sorted side. LoadSorted reads all of it, even if the file is paged.
+Result<Column> ReadSorted(const SectionFile& file, const IdsHeader& header) {
+  return Column::Read(file, Kind(IdsSection::kSorted), header.vertices - header.deleted,
+                      /*limit=*/header.vertices);
+}
+Result<Column> LoadSorted(const SectionFile& file, const IdsHeader& header) {
+  return Column::Load(file, Kind(IdsSection::kSorted), header.vertices - header.deleted);
+}
+
+// Returns the vertices that the sorted side of a dictionary omits, sorted.
+// Errors: kCorruption, it names a vertex that does not exist, or one twice.
+Result<std::vector<VertexId>> OmittedFrom(const Column& sorted, const SectionFile& file,
+                                          const IdsHeader& header) {
+  const auto corrupt = [&](std::string_view what) {
+    return Fail(Status::Corruption(fmt::format("{}: sorted ids: {}", file.path().string(), what)));
+  };
+  std::vector<VertexId> omitted;
+  if (header.deleted == 0) return omitted;
+  std::vector<bool> found(header.vertices, false);
+  for (std::uint64_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] >= header.vertices) return corrupt("a vertex does not exist");
+    found[sorted[i]] = true;
+  }
+  for (std::uint64_t v = 0; v < header.vertices; ++v)
+    if (!found[v]) omitted.push_back(static_cast<VertexId>(v));
+  if (omitted.size() != header.deleted) return corrupt("a vertex is repeated");
+  return omitted;
+}
+
+}  // namespace
+
 // Parses a dictionary:
 // 1. compares the header with the manifest;
 // 2. reads the ids;
-// 3. checks that the sorted side ascends; the vertices that it omits are the deleted ones.
+// 3. checks that the sorted side ascends, unless the file is paged;
+// 4. finds the vertices that it omits, which are the deleted ones.
 Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
                                    std::uint64_t vertex_count) {
   VertexIds ids;
@@ -145,28 +180,13 @@ Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
     return Fail(
         ids.Corrupt("header: the kind of ids differs from the manifest, or there are more deleted "
                     "vertices than vertices"));
-  RHIZOME_ASSIGN_OR_RETURN(ids.sorted_, Column::Read(*ids.file_, Kind(IdsSection::kSorted),
-                                                     vertex_count - header.deleted));
+  const auto read = header.deleted == 0 ? &ReadSorted : &LoadSorted;
+  RHIZOME_ASSIGN_OR_RETURN(ids.sorted_, read(*ids.file_, header));
   RHIZOME_RETURN_IF_ERROR(kind == ExternalIdKind::kString ? ids.ReadStrings() : ids.ReadIntegers());
-  RHIZOME_RETURN_IF_ERROR(ids.CheckSorted());
+  if (!ids.paged()) RHIZOME_RETURN_IF_ERROR(ids.CheckSorted());
+  RHIZOME_ASSIGN_OR_RETURN(ids.deleted_, OmittedFrom(ids.sorted_, *ids.file_, header));
   return ids;
 }
-
-namespace {
-
-// Returns the members of [0, vertex_count) that the sorted side omits. Its entries must be below
-// vertex_count.
-std::vector<VertexId> MissingFrom(const Column& sorted, std::uint64_t vertex_count) {
-  std::vector<VertexId> missing;
-  if (sorted.size() == vertex_count) return missing;
-  std::vector<bool> found(vertex_count, false);
-  for (std::uint64_t i = 0; i < sorted.size(); ++i) found[sorted[i]] = true;
-  for (std::uint64_t v = 0; v < vertex_count; ++v)
-    if (!found[v]) missing.push_back(static_cast<VertexId>(v));
-  return missing;
-}
-
-}  // namespace
 
 Result<std::vector<VertexId>> VertexIds::ParseDeleted(const SectionFile& file,
                                                       std::uint64_t vertex_count) {
@@ -180,28 +200,27 @@ Result<std::vector<VertexId>> VertexIds::ParseDeleted(const SectionFile& file,
     return corrupt(
         "header: the number of vertices differs from the manifest, or there are more deleted "
         "vertices than vertices");
-  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, Column::Read(file, Kind(IdsSection::kSorted),
-                                                           vertex_count - header.deleted));
-  for (std::uint64_t i = 0; i < sorted.size(); ++i)
-    if (sorted[i] >= vertex_count) return corrupt("sorted ids: a vertex does not exist");
-  std::vector<VertexId> deleted = MissingFrom(sorted, vertex_count);
-  if (deleted.size() != header.deleted) return corrupt("sorted ids: a vertex is repeated");
-  return deleted;
+  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, LoadSorted(file, header));
+  return OmittedFrom(sorted, file, header);
 }
 
 Status VertexIds::ReadIntegers() {
   if (kind_ != ExternalIdKind::kInteger) return Corrupt("dense ids have no dictionary");
-  RHIZOME_ASSIGN_OR_RETURN(
-      integers_, file_->Section<std::int64_t>(Kind(IdsSection::kIntegers), vertex_count_));
+  const std::uint32_t kind = Kind(IdsSection::kIntegers);
+  RHIZOME_RETURN_IF_ERROR(file_->Expect(kind, sizeof(std::int64_t), vertex_count_));
+  RHIZOME_ASSIGN_OR_RETURN(integers_, Column::Read(*file_, kind, vertex_count_));
   return Status::Ok();
 }
 
 Status VertexIds::ReadStrings() {
   RHIZOME_ASSIGN_OR_RETURN(offsets_,
                            Column::Read(*file_, Kind(IdsSection::kOffsets), vertex_count_ + 1));
-  RHIZOME_ASSIGN_OR_RETURN(bytes_, file_->Section<std::uint8_t>(Kind(IdsSection::kBytes)));
+  const std::uint32_t bytes = Kind(IdsSection::kBytes);
+  RHIZOME_RETURN_IF_ERROR(file_->Expect(bytes, 1, file_->Count(bytes)));
+  RHIZOME_ASSIGN_OR_RETURN(bytes_, Column::Read(*file_, bytes, file_->Count(bytes)));
   if (offsets_[0] != 0 || offsets_[vertex_count_] != bytes_.size())
     return Corrupt("offsets do not begin at 0 and end at the last byte");
+  if (paged()) return Status::Ok();
   for (std::uint64_t i = 0; i < vertex_count_; ++i) {
     if (offsets_[i] > offsets_[i + 1] || offsets_[i + 1] > bytes_.size())
       return Corrupt(fmt::format("offsets: the offset of vertex {} is out of order", i + 1));
@@ -212,7 +231,7 @@ Status VertexIds::ReadStrings() {
 
 // Checks that the ids ascend strictly, which implies that the ids, and the vertices, are distinct.
 // Vertices missing from the sorted side were deleted.
-Status VertexIds::CheckSorted() {
+Status VertexIds::CheckSorted() const {
   for (std::uint64_t i = 0; i < sorted_.size(); ++i) {
     const std::uint64_t vertex = sorted_[i];
     if (vertex >= vertex_count_)
@@ -221,16 +240,20 @@ Status VertexIds::CheckSorted() {
     if (i == 0) continue;
     const std::uint64_t before = sorted_[i - 1];
     const bool rises = kind_ == ExternalIdKind::kString ? StringAt(before) < StringAt(vertex)
-                                                        : integers_[before] < integers_[vertex];
+                                                        : IntegerAt(before) < IntegerAt(vertex);
     if (!rises) return Corrupt(fmt::format("sorted ids, entry {}: is not ascending", i));
   }
-  deleted_ = MissingFrom(sorted_, vertex_count_);
   return Status::Ok();
 }
 
 std::string_view VertexIds::StringAt(std::uint64_t vertex) const {
   const std::uint64_t begin = offsets_[vertex];
-  return {reinterpret_cast<const char*>(bytes_.data()) + begin, offsets_[vertex + 1] - begin};
+  const std::uint64_t size = offsets_[vertex + 1] - begin;
+  const auto bytes = bytes_.Bytes(begin, size);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (paged() && !IsUtf8(text))
+    ThrowStatus(Corrupt(fmt::format("the id of vertex {} is not UTF-8", vertex)));
+  return text;
 }
 
 // Returns the first position of the sorted side whose vertex does not satisfy `below`.
@@ -257,7 +280,7 @@ std::uint64_t VertexIds::LowerBound(const ExternalId& id) const {
   const std::int64_t integer = std::get<std::int64_t>(id);
   if (kind_ == ExternalIdKind::kDense)
     return integer < 0 ? 0 : std::min(static_cast<std::uint64_t>(integer), vertex_count_);
-  return SortedBound([&](std::uint64_t vertex) { return integers_[vertex] < integer; });
+  return SortedBound([&](std::uint64_t vertex) { return IntegerAt(vertex) < integer; });
 }
 
 std::optional<VertexId> VertexIds::FindInteger(std::int64_t id) const {
@@ -266,8 +289,8 @@ std::optional<VertexId> VertexIds::FindInteger(std::int64_t id) const {
     return id;
   }
   const std::uint64_t begin =
-      SortedBound([&](std::uint64_t vertex) { return integers_[vertex] < id; });
-  if (begin == sorted_.size() || integers_[sorted_[begin]] != id) return std::nullopt;
+      SortedBound([&](std::uint64_t vertex) { return IntegerAt(vertex) < id; });
+  if (begin == sorted_.size() || IntegerAt(sorted_[begin]) != id) return std::nullopt;
   return static_cast<VertexId>(sorted_[begin]);
 }
 
@@ -291,7 +314,7 @@ ExternalId VertexIds::IdOf(VertexId vertex) const {
     case ExternalIdKind::kString:
       return std::string(StringAt(index));
     case ExternalIdKind::kInteger:
-      return integers_[index];
+      return IntegerAt(index);
     default:
       return vertex;
   }

@@ -36,7 +36,8 @@ struct StringIds {
 /// compare as bytes, which for UTF-8 is the order of code points. Format: storage/FORMAT.md,
 /// "Vertex ids".
 /// Memory: the file. A string id takes its bytes and about 8 more a vertex; an integer id takes 8
-/// bytes and at most 4 more.
+/// bytes and at most 4 more. Of a paged file only the parts that were used, and if vertices were
+/// deleted the sorted side.
 /// Threads: const after Parse.
 class VertexIds {
  public:
@@ -54,6 +55,7 @@ class VertexIds {
                       std::span<const VertexId> deleted = {});
   static Status Write(ByteSink& sink, const StoreId& store_id, const StringIds& ids);
 
+  /// The ids of a paged file are checked when they are used, but not their order.
   /// Errors: kCorruption, the offsets, the order of the sorted side, or the UTF-8 is wrong.
   static Result<VertexIds> Parse(SectionFile file, ExternalIdKind kind, std::uint64_t vertex_count);
 
@@ -93,9 +95,13 @@ class VertexIds {
   VertexIds() = default;
   Status ReadIntegers();
   Status ReadStrings();
-  Status CheckSorted();
+  Status CheckSorted() const;
   Status Corrupt(const std::string& what) const;
   std::string_view StringAt(std::uint64_t vertex) const;
+  std::int64_t IntegerAt(std::uint64_t vertex) const {
+    return static_cast<std::int64_t>(integers_[vertex]);
+  }
+  bool paged() const { return file_ && file_->paged(); }
   template <typename Below>
   std::uint64_t SortedBound(Below&& below) const;
   std::optional<VertexId> FindInteger(std::int64_t id) const;
@@ -104,9 +110,9 @@ class VertexIds {
   std::optional<SectionFile> file_;
   ExternalIdKind kind_ = ExternalIdKind::kDense;
   std::uint64_t vertex_count_ = 0;
-  std::span<const std::int64_t> integers_;  // by vertex id
-  Column offsets_;                          // [vertices + 1] into bytes_
-  std::span<const std::uint8_t> bytes_;
+  Column integers_;  // int64, by vertex id
+  Column offsets_;   // [vertices + 1] into bytes_
+  Column bytes_;
   Column sorted_;  // vertex ids in order of external id
   std::vector<VertexId> deleted_;
 };

@@ -132,9 +132,12 @@ Result<VertexOrder> VertexOrder::Parse(SectionFile file, std::uint64_t vertex_co
 // both are permutations. This check needs no further memory.
 Status VertexOrder::ReadPermutation() {
   RHIZOME_ASSIGN_OR_RETURN(row_of_vertex_,
-                           Column::Read(file_, Kind(OrderSection::kRowOfVertex), vertex_count_));
+                           Column::Read(file_, Kind(OrderSection::kRowOfVertex), vertex_count_,
+                                        /*limit=*/vertex_count_));
   RHIZOME_ASSIGN_OR_RETURN(vertex_of_row_,
-                           Column::Read(file_, Kind(OrderSection::kVertexOfRow), vertex_count_));
+                           Column::Read(file_, Kind(OrderSection::kVertexOfRow), vertex_count_,
+                                        /*limit=*/vertex_count_));
+  if (file_.paged()) return Status::Ok();
   for (std::uint64_t row = 0; row < vertex_count_; ++row) {
     const std::uint64_t vertex = vertex_of_row_[row];
     if (vertex >= vertex_count_)
@@ -178,10 +181,10 @@ Status VertexOrder::ReadSegments(std::uint64_t count, std::uint32_t partitions,
 
 Status VertexOrder::ReadOwners(std::uint32_t partitions, std::uint32_t vertex_types) {
   RHIZOME_ASSIGN_OR_RETURN(owner_of_row_,
-                           Column::Read(file_, Kind(OrderSection::kOwnerOfRow), vertex_count_));
+                           Column::Load(file_, Kind(OrderSection::kOwnerOfRow), vertex_count_));
   if (vertex_types > 1) {
     RHIZOME_ASSIGN_OR_RETURN(type_of_row_,
-                             Column::Read(file_, Kind(OrderSection::kTypeOfRow), vertex_count_));
+                             Column::Load(file_, Kind(OrderSection::kTypeOfRow), vertex_count_));
   }
   for (std::uint64_t row = 0; row < vertex_count_; ++row) {
     if (owner_of_row_[row] >= partitions)

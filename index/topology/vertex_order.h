@@ -35,7 +35,7 @@ struct OrderInput {
 /// Maps vertex ids to rows and back, and rows to owners and types, for one generation. Format:
 /// storage/FORMAT.md, "Order".
 /// Memory: 4 or 8 bytes a vertex and direction; 1 to 4 more if the rows are not grouped by owner
-/// and type.
+/// and type. Of a paged file only the parts that were used.
 /// Threads: const after Parse.
 class VertexOrder {
  public:
@@ -46,7 +46,8 @@ class VertexOrder {
   /// regardless of the kind of order that produced them.
   static Status Write(ByteSink& sink, const StoreId& store_id, const OrderInput& input);
 
-  /// Checks that the file holds a permutation and segments that cover it. Errors: kCorruption.
+  /// Checks that the file holds a permutation and segments that cover it. The permutation of a
+  /// paged file is read when it is used, and only compared with its bounds. Errors: kCorruption.
   static Result<VertexOrder> Parse(SectionFile file, std::uint64_t vertex_count,
                                    std::uint32_t partitions, std::uint32_t vertex_types);
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -12,25 +12,30 @@ import numpy as np
 
 from . import _core
 from ._array import Array
+from ._batch import Batch
 from ._log import to_logging
+from ._repr import Box, as_html, boxed, listed
+from ._sampler import Sampler, sampler_arguments
 from ._stores import backup, verify
 from ._types import (
-    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
-    Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
-    as_float32, as_integers, as_names, as_path, as_rows, as_split, as_text, as_threads, lent,
+    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, ExportReport, Frames, LogLine, NeighborLists,
+    Neighbors, PathLike, Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_bytes,
+    as_count, as_integers, as_path, as_seconds, as_split, as_text, as_threads,
 )
 from .errors import NotFound
 
 LogLevel = Literal["debug", "info", "warning", "error", "off"]
-Topology = Literal["auto", "memory", "disk"]
+Topology = Literal["auto", "memory", "disk", "lazy"]
 
 
 class Graph:
     """A graph in a store, as ``rhizome.open`` returns it.
 
-    Ids: a function that accepts *one* vertex expects its external id (a str or an int, as in the input). *Arrays*, both
-    arguments and results, contain vertex ids: int64, dense from 0, never reused. ``find`` converts external ids to
-    vertex ids, and ``external_ids`` converts back. (In a store whose external ids are 0, 1, 2, ... both are the same.)
+    Ids: a function that accepts *one* vertex expects its external id (a str or an int, as in the input), and so does
+    ``id in graph``. *Arrays* of ids, both arguments and results, contain vertex ids: int64, dense from 0, never reused;
+    so do the brackets of an array, ``graph["feat"][7]``, where a str is an external id. ``find`` converts external ids
+    to vertex ids, and ``external_ids`` converts back. (In a store whose external ids are 0, 1, 2, ... both are the
+    same.)
 
     Threads: all functions may be called from many threads; the GIL is released while the engine works.
     Processes: a child created by fork may use data in memory; operations that read files through an inherited graph
@@ -66,11 +71,21 @@ class Graph:
                  trace: TracebackType | None) -> None:
         self.close()
 
-    def __repr__(self) -> str:
+    __repr__ = boxed
+    _repr_html_ = as_html
+
+    def _box(self) -> Box:
         if self.closed:
-            return "<rhizome.Graph, closed>"
+            return Box("rhizome.Graph, closed", [])
         mode = "snapshot" if self._core.fixed else "w" if self._core.writable else "r"
-        return f"<rhizome.Graph {self.path!r}, {mode}: {self.num_vertices} vertices, {self.num_edges} edges>"
+        rows = [("vertices", f"{self.num_vertices:,}"), ("edges", f"{self.num_edges:,}"),
+                ("vertex types", listed(self.vertex_types)), ("edge types", listed(self.edge_types)),
+                ("edge attributes", listed(self.edge_attributes))]
+        arrays = [f"{one.name}: {one.dtype} {list(one.shape)}" for one in self.arrays.values()]
+        rows += [("arrays" if i == 0 else "", text) for i, text in enumerate(arrays[:12])]
+        if len(arrays) > 12:
+            rows.append(("", f"and {len(arrays) - 12} more"))
+        return Box(f"rhizome.Graph {self.path!r}, {mode}", [(name, text) for name, text in rows if text])
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _open_at, (os.path.abspath(self.path), *self._options, self.point)
@@ -115,7 +130,7 @@ class Graph:
     @property
     def edge_attributes(self) -> dict[str, tuple[np.dtype, int]]:
         """The attributes of edges other than type and weight, by name: dtype and number of values per edge."""
-        return {name: (np.dtype(dtype), dim) for name, dtype, dim in self._core.edge_attributes()}
+        return {name: (np.dtype(dtype), dim) for name, dtype, dim, _ in self._core.edge_attributes()}
 
     @property
     def arrays(self) -> dict[str, ArrayInfo]:
@@ -126,8 +141,13 @@ class Graph:
         }
 
     @property
+    def class_names(self) -> list[str]:
+        """The names of the classes of ``label``, by class; empty if the classes have no names."""
+        return _core.class_names(self._core, "label")
+
+    @property
     def topology_on_disk(self) -> bool:
-        """Whether neighbour lists are read from disk because they do not fit in ``memory``."""
+        """Whether neighbour lists are read from disk, not from memory."""
         return self._core.topology_on_disk
 
     @property
@@ -157,6 +177,15 @@ class Graph:
         Errors: NotFound, naming the unknown id; TypeError, an id is neither str nor int.
         """
         found: int | np.ndarray = self._core.find(ids)
+        return found
+
+    def at(self, ids: Any) -> np.ndarray:
+        """Returns the vertex ids of external ids as an array, int64 [n], also of a single one: ``g["x"][g.at(ids)]``.
+
+        Errors: as for ``find``.
+        """
+        one = isinstance(ids, (str, int, np.integer))
+        found: np.ndarray = self._core.find([ids] if one else ids)
         return found
 
     def external_ids(self, ids: Any) -> list[UserId]:
@@ -231,41 +260,39 @@ class Graph:
         found = [ids[rows[:, 0] == number] for ids, rows in self[array].batches()]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
-    def similar(self, to: Any, array: str, k: int = 10, *, progress: Progress | None = None) -> list[Similar]:
+    @overload
+    def similar(self, to: UserId, array: str, k: int = 10, *, progress: Progress | None = None) -> list[Similar]: ...
+    @overload
+    def similar(self, to: Any, array: str, k: int = 10, *, progress: Progress | None = None) -> Any: ...
+    def similar(self, to: Any, array: str, k: int = 10, *, progress: Progress | None = None) -> Any:
         """Returns the ``k`` vertices whose rows of ``array`` have the highest cosine similarity, in descending order.
 
-        ``to``: a vertex (an external id), which is excluded from the result, or a row, floats [dim]. All rows are
-        compared.
-        Errors: NotFound; InvalidArgument, a row of zeros or of another width; KeyboardInterrupt.
+        ``to``: a vertex (an external id), which is excluded from the result, or a row, floats [dim]; or several at once:
+        a list of str (external ids), an array of vertex ids, int [n], or rows, floats [n, dim]. All rows are compared,
+        once for all queries.
+        Returns: list[Similar]; for several, a list of such lists.
+        Errors: NotFound; InvalidArgument, a row of zeros or of another width; IndexError; KeyboardInterrupt.
         """
-        query = to
-        if not isinstance(to, (str, int, np.integer)):
-            row = as_array(to)
-            if row.ndim != 1 or row.dtype.kind not in "iuf":
-                raise TypeError("give a vertex (str or int) or a row (an array of floats with one dimension)")
-            query = np.ascontiguousarray(row, dtype=np.float32)
-        vertices, scores = self._core.similar(query, as_text(array, "array"), as_count(k, "k", least=1), progress)
-        labels = self._labels(vertices)
-        return [Similar(*found) for found in zip(self.external_ids(vertices), labels, scores)]
+        from . import _similar
+        return _similar.similar(self, to, as_text(array, "array"), as_count(k, "k", least=1), progress)
 
-    def _labels(self, vertices: np.ndarray) -> list[Any]:
-        """Returns the labels of vertices, as names if the classes have names."""
-        if "label" not in self.arrays or self["label"].shape[1] != 1:
-            return [None] * len(vertices)
-        import json  # pylint: disable=import-outside-toplevel
+    def __contains__(self, id: object) -> bool:
+        """Returns whether the graph has a vertex with this external id. (``name in graph.arrays`` is about arrays.)"""
+        if isinstance(id, bool) or not isinstance(id, (str, int, np.integer)):
+            return False
+        try:
+            self._core.find(id)
+        except (NotFound, OverflowError):
+            return False
+        return True
 
-        labels = self["label"]
-        names = json.loads(labels.attributes.get("label_names", "[]"))
-        return [names[label] if isinstance(label, int) and 0 <= label < len(names) else label
-                for label in labels[vertices][:, 0].tolist()]
+    def __iter__(self) -> Iterator[UserId]:
+        """Iterates over the external ids of the vertices that are not deleted, ascending, at one commit."""
+        for block in self.scan_vertices():
+            yield from block.ids
 
-    def __contains__(self, name: object) -> bool:
-        """Returns whether there is an array with that name."""
-        return isinstance(name, str) and name in self.arrays
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterates over the names of the arrays."""
-        return iter(self.arrays)
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.arrays)
 
     def __getitem__(self, name: str) -> Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
@@ -297,10 +324,11 @@ class Graph:
         ``threads``: number of threads per call; the samples do not depend on it.
         Errors: InvalidArgument, options out of range or in conflict; NotFound, no such type or attribute.
         """
-        return Sampler(_core.Sampler(self._core, _sampler_arguments(
+        arguments = sampler_arguments(
             self, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
             induced=induced, edge_ids=edge_ids, meta_path=meta_path, times=times, vertex_times=vertex_times, pick=pick,
-            seed=seed, threads=threads)))
+            seed=seed, threads=threads)
+        return Sampler(_core.Sampler(self._core, arguments), arguments)
 
     # --- Other libraries ---
 
@@ -333,6 +361,35 @@ class Graph:
         """
         from . import _tables
         return _tables.neighbors_frame(self, ids, direction)
+
+    def vertices_to_arrow(self, arrays: Sequence[str] | None = None, rows: int | None = None) -> Any:
+        """Returns a pyarrow.RecordBatchReader over the vertices that are not deleted, which reads each block on demand.
+
+        Columns: ``vertex``, the vertex id; ``id``, the external id; ``type``, a dictionary, if the graph has several
+        types; and ``arrays`` under their names, fixed-size lists unless a row has one value. None: the arrays with one
+        value per row, such as ``label`` and ``split``. ``rows``: vertices per block.
+        Errors: NotFound, no such array; ImportError, pyarrow is not installed.
+        """
+        from . import _to_arrow
+        return _to_arrow.vertices_to_arrow(self, arrays, rows)
+
+    def edges_to_arrow(self, *, pairs_once: bool = False, vertices: int = 4096) -> Any:
+        """Returns a pyarrow.RecordBatchReader over all edges, by source, which reads each block on demand.
+
+        Columns: ``src`` and ``dst``, external ids; ``type``, a dictionary, if the graph has several types; ``weight``,
+        if it has weights; and the attributes of edges under their names, fixed-size lists unless an edge has one value.
+        ``pairs_once``: as for ``scan_edges``. ``vertices``: sources per block.
+        Errors: Corruption; IoError; ImportError, pyarrow is not installed.
+        """
+        from . import _to_arrow
+        return _to_arrow.edges_to_arrow(self, bool(pairs_once), as_count(vertices, "vertices", least=1))
+
+    def to_pandas(self) -> Frames:
+        """Returns the vertices and the edges as pandas.DataFrames in memory: the columns of ``vertices_to_arrow`` and
+        ``edges_to_arrow``. Errors: ImportError, pandas or pyarrow is not installed.
+        """
+        from . import _to_arrow
+        return _to_arrow.to_pandas(self)
 
     # --- Commits ---
 
@@ -402,6 +459,38 @@ class Graph:
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
         return CompactReport(**_core.compact(self._core, bool(repartition), as_threads(threads), keep, progress))
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of the store, from which ``rhizome.create(path, schema=...)`` makes an empty store like it.
+
+        Its members are those that ``rhizome info --schema`` prints. Computed arrays are not part of it.
+        """
+        schema: dict[str, Any] = json.loads(self._core.schema)
+        return schema
+
+    def alter(self, *, weighted: bool = False, edge_attributes: Mapping[str, Any] | None = None,
+              threads: int | None = None, progress: Progress | None = None) -> CompactReport:
+        """Adds weights or attributes to the edges of the store, by a compaction, in one commit.
+
+        ``weighted``: existing edges get the weight 1. ``edge_attributes``: as for ``rhizome.create``; existing edges
+        get zeros. Writers wait until it is done. (Arrays: ``rhizome.add_array``; types: ``batch(create_types=True)``.)
+        Errors: as for ``compact``; AlreadyExists, edges have weights, or that attribute.
+        """
+        from ._schema import attribute_columns
+
+        added = attribute_columns(edge_attributes)
+        return CompactReport(**_core.alter(self._core, bool(weighted), added, as_threads(threads), progress))
+
+    def export(self, folder: PathLike, *, memory: int | str = "256M", progress: Progress | None = None) -> ExportReport:
+        """Writes the whole store at this state as a new folder of common files.
+
+        The folder has ``vertices.csv``, ``edges.csv``, a ``.npy`` file for each array and each edge attribute, and
+        ``rhizome.json``, which describes them; an ingestion of it creates the same store. It appears when it is
+        complete. ``memory``: for rows and edges in memory at once.
+        Errors: AlreadyExists, the folder exists; InvalidArgument, it is inside a store; OutOfSpace; IoError.
+        """
+        return ExportReport(**_core.export_folder(self._core, as_path(folder), as_bytes(memory), progress))
+
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Calls ``rhizome.verify`` for this store."""
         return verify(self.path, progress=progress)
@@ -411,210 +500,35 @@ class Graph:
         return backup(self.path, folder, keep=keep, progress=progress)
 
 
-class Sampler:
-    """Samples neighbourhoods; created by ``Graph.sampler``. Threads: may be used concurrently."""
-
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _core.Sampler) -> None:
-        self._core = core
-
-    def sample(self, seeds: Any, batch: int = 0, times: Any = None) -> Subgraph:
-        """Samples the subgraph of ``seeds``, vertex ids int64 [n]; a repeated seed occurs once, unless disjoint.
-
-        ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, for any number of
-        threads. ``times``: times of the seeds, int64 [n]; required if the sampler has times, else not allowed.
-        Errors: IndexError, a seed of no vertex; TypeError; InvalidArgument, the number of times differs from the number
-        of seeds.
-        """
-        given = None if times is None else as_integers(times, "times")
-        return Subgraph(*self._core.sample(seeds, as_count(batch, "batch"), given))
-
-
-def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction,
-                       replace: bool, weighted: bool, disjoint: bool, again: bool, edge_ids: bool,
-                       meta_path: Sequence[str], seed: int, threads: int, induced: bool = False,
-                       times: str | None = None, vertex_times: str | None = None,
-                       pick: Literal["uniform", "last"] = "uniform") -> _core.SamplerArguments:
-    """Checks the arguments of ``Graph.sampler`` and converts them for the engine."""
-    if pick not in ("uniform", "last"):
-        raise ValueError(f"pick must be 'uniform' or 'last', not {pick!r}")
-    arguments = _core.SamplerArguments()
-    if isinstance(fanouts, Mapping):
-        arguments.typed_fanouts = _typed_fanouts(fanouts, graph.edge_types)
-    else:
-        arguments.fanouts = _fanouts(fanouts)
-    arguments.meta_path = as_names(meta_path, "meta_path")
-    arguments.direction = as_text(direction, "direction")
-    arguments.replace = bool(replace)
-    arguments.weighted = bool(weighted)
-    arguments.disjoint = bool(disjoint)
-    arguments.again = bool(again)
-    arguments.edge_ids = bool(edge_ids)
-    arguments.induced = bool(induced)
-    arguments.times = "" if times is None else as_text(times, "times")
-    arguments.vertex_times = "" if vertex_times is None else as_text(vertex_times, "vertex_times")
-    arguments.last = pick == "last"
-    arguments.seed = as_count(seed, "seed")
-    arguments.threads = as_threads(threads)
-    return arguments
-
-
-def _fanouts(fanouts: Sequence[int]) -> list[int]:
-    return [as_count(fanout, "a fanout", least=-1) for fanout in fanouts]
-
-
-def _typed_fanouts(fanouts: Mapping[str, Sequence[int]], types: list[str]) -> list[list[int]]:
-    """Returns fanouts by hop and type, [hops, types]."""
-    unknown = [name for name in fanouts if name not in types]
-    if unknown:
-        raise NotFound(f"no edge type {unknown[0]!r}; there are {', '.join(types)}")
-    by_type = {name: _fanouts(of_hops) for name, of_hops in fanouts.items()}
-    hops = {len(of_hops) for of_hops in by_type.values()}
-    if len(hops) != 1:
-        raise ValueError("fanouts by edge type must have the same number of hops")
-    return [[by_type[name][hop] if name in by_type else 0 for name in types] for hop in range(hops.pop())]
-
-
-class Batch:
-    """Writes that become one commit when the ``with`` block ends; if the block raises, nothing is written.
-
-    Dropping a batch that contains uncommitted operations issues a ResourceWarning, like an unclosed file. All ids are
-    external ids, except for arrays of vertex ids in ``put_rows``. The commit is checked as a whole: an error is raised
-    at the end of the block, and nothing is written.
-    Errors of the commit: InvalidArgument, it does not fit the store; NotFound, a vertex or type does not exist and must
-    not be created; IoError and OutOfSpace, the store must be opened again.
-    """
-
-    __slots__ = ("_core", "_graph", "_lost", "_options", "_why", "commit", "vertices_added")
-
-    def __init__(self, graph: Graph, create_types: bool, create_vertices: bool, sync: bool) -> None:
-        self._lost = 0  # operations of blocks that raised
-        self._why = "no `with` block committed the batch"  # reason that the operations were not written
-        self._core = _core.Batch(graph._core)
-        self._graph = graph
-        self._options = (sync, create_types, create_vertices)
-        self.commit: int | None = None  #: the number of the commit, once there is one
-        self.vertices_added = 0  #: number of vertices that the commit added
-
-    def __len__(self) -> int:
-        """The number of pending operations."""
-        return len(self._core)
-
-    def __enter__(self) -> Batch:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        if kind is not None:
-            self._why = "the block raised"
-            self._lost += len(self._core)
-            self._core.clear()
-        elif len(self._core):
-            self._why = "the commit raised"
-            self.commit, self.vertices_added = self._core.write(*self._options)
-
-    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
-        try:
-            lost = self._lost + len(self._core)
-        except AttributeError:  # __init__ raised
-            return
-        if lost:
-            warn(f"{lost} operations of a batch were lost without a commit, because {self._why}: put them into a new "
-                 f"one, `with graph.batch() as b:`", ResourceWarning, stacklevel=2, source=self)
-
-    def put_vertex(self, id: UserId, type: str = "") -> None:
-        """Adds a vertex of a type ("": the first); an existing vertex is not changed."""
-        self._core.put_vertex(id, as_text(type, "type"))
-
-    def delete_vertex(self, id: UserId) -> None:
-        """Deletes a vertex and its edges, if the vertex exists."""
-        self._core.delete_vertex(id)
-
-    def put_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
-                 attributes: Sequence[float] = ()) -> None:
-        """Adds an edge, in addition to existing equal ones. Missing end vertices are added.
-
-        ``type``: "" is the first. ``attributes``: a value for each edge attribute of the store
-        (``graph.edge_attributes``), in their order; if empty, zeros.
-        """
-        self._core.put_edge(src, dst, as_text(type, "type"), weight, attributes)
-
-    def upsert_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
-                    attributes: Sequence[float] = ()) -> None:
-        """Replaces all edges of that source, type and target by this one; otherwise like ``put_edge``."""
-        self._core.upsert_edge(src, dst, as_text(type, "type"), weight, attributes)
-
-    def put_edges(self, src: Any, dst: Any, type: str = "", weights: Any = None,
-                  attributes: Sequence[Any] = ()) -> None:
-        """Adds an edge for each pair of ``src`` and ``dst``, [n]: lists of external ids, or arrays of vertex ids.
-
-        ``weights``: floats [n]; None: 1. ``attributes``: an array [n] of int or float for each attribute of edges.
-        Errors: IndexError; TypeError; ValueError, the lengths differ.
-        """
-        sources, targets = _named(src), _named(dst)
-        values = np.ones(len(sources), np.float32) if weights is None else as_float32(weights, "weights")
-        self._core.put_edges(sources, targets, as_text(type, "type"), values, [_values(one) for one in attributes])
-
-    def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
-        """Deletes all edges with that source, type and target."""
-        self._core.delete_edge(src, dst, as_text(type, "type"))
-
-    def put_rows(self, array: str, ids: Any, rows: Any) -> None:
-        """Replaces the rows of vertices in an array.
-
-        ``ids``: a list of external ids, or an array of vertex ids, [n]; ``rows``: [n, dim]. Numbers are converted only
-        within their kind (float64 to float32).
-        Errors: NotFound, no such array; IndexError; TypeError; ValueError, the shapes do not match.
-        """
-        target = self._graph[array]
-        matrix, _ = lent(as_rows(rows, target.dtype, target.shape[1], array))
-        self._core.put_rows(array, _named(ids), matrix)
-
-    def put_row(self, array: str, id: UserId, row: Any) -> None:
-        """Replaces the row, [dim], of one vertex in an array. Errors: as for put_rows."""
-        self.put_rows(array, [id], as_array(row).reshape(1, -1))
-
-
-def _named(ids: Any) -> Any:
-    """Returns a list of external ids, or an array of vertex ids, depending on the argument."""
-    return list(ids) if isinstance(ids, (list, tuple)) else as_array(ids)
-
-
-def _values(values: Any) -> np.ndarray:
-    """Returns the values of an edge attribute, int64 or float64 [n]."""
-    array = as_array(values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
-    if array.dtype.kind == "f":
-        return np.ascontiguousarray(array, dtype=np.float64)
-    return as_integers(array.astype(np.int8) if array.dtype.kind == "b" else array, "values of an attribute")
-
-
 def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G", *, topology: Topology = "auto",
-         at: Point | None = None, log: Callable[[LogLine], object] | None = None,
+         at: Point | None = None, wait: float = 0, log: Callable[[LogLine], object] | None = None,
          log_level: LogLevel = "warning") -> Graph:
     """Opens the graph in a store.
 
     ``mode``: "r" to read, concurrently with any number of other processes; "w" to write as well, one process at a time.
     ``memory``: maximum memory for topology and caches, in bytes or as a text such as "2G".
-    ``topology``: neighbour lists in "memory" or on "disk"; "auto": on disk if they need more than half of ``memory``.
+    ``topology``: neighbour lists in "memory" or on "disk"; "auto": on disk if they need more than half of ``memory``;
+    "lazy": offsets, order and ids on disk, too, for look-ups of a few vertices: opening is instant, each look-up reads
+    the blocks that it needs, and samplers, loaders, scans of edges and writes raise InvalidArgument.
     ``at``: the ``point`` of a graph that is held in some process at least until this one is open. The graph is then
     fixed at exactly that state, and holds it, too. None: the last commit.
+    ``wait``: with mode "w", the seconds to wait while another process writes.
     ``log``: called with each event of at least ``log_level``, by the main thread or by the thread that closes the
     graph; None: events go to ``logging.getLogger("rhizome")``. ``log_level``: "off" for no events.
     Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` no longer exists; OutOfMemory, reporting the
     required size; Corruption; Unsupported, a newer format.
     """
-    for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
+    for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk", "lazy")),
                                 ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
         if value not in values:
             raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(values)}")
     if log is not None and not callable(log):
         raise TypeError(f"log must be a function or None, not {type(log).__name__}")
+    if at is not None and not isinstance(at, tuple):
+        raise TypeError(f"at must be the point of a graph, not {type(at).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
-                            None if at is None else (*Point(*at),))
+                            None if at is None else (*Point(*at),), as_seconds(wait, "wait"))
     return Graph(core, (memory, topology))
 
 

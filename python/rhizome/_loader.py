@@ -8,7 +8,9 @@ from typing import Any, Literal, NamedTuple, Union
 import numpy as np
 
 from . import _core
-from ._graph import Graph, _sampler_arguments
+from ._graph import Graph
+from ._repr import Box, as_html, boxed
+from ._sampler import sampler_arguments
 from ._types import Direction, SplitName, as_bytes, as_count, as_integers, as_split, as_text, as_vertex_ids
 from .errors import Error
 
@@ -80,6 +82,12 @@ class Minibatch(NamedTuple):
     epoch: int  #: from 0
     number: int  #: within the epoch, from 0
     tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` returns the same subgraph
+
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class LoaderMemory(NamedTuple):
@@ -173,7 +181,7 @@ class Loader:
         if policy not in _core.policies():
             raise ValueError(f"policy is {policy!r}, but must be one of {', '.join(_core.policies())}")
         arguments = _core.LoaderArguments()
-        arguments.sampler = _sampler_arguments(
+        arguments.sampler = sampler_arguments(
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
             edge_ids=edge_ids, meta_path=meta_path, times=times, vertex_times=vertex_times, pick=pick, seed=seed,
             threads=threads)
@@ -205,7 +213,9 @@ class Loader:
         self._arguments = arguments
         self._zero_copy = bool(zero_copy)
         self._graph = graph.snapshot()
+        self._path = graph.path
         self._core: _core.Loader | None = None
+        self._report: dict[str, Any] | None = None  # of the loop that was left early last
         self._position = 0  # minibatches returned or skipped, over all epochs
         self._goes_on = True  # the next loop starts at the position, even within an epoch
         self._end_due = False  # the engine has yet to report the end of the epoch
@@ -242,9 +252,11 @@ class Loader:
 
     def report(self) -> LoaderReport:
         """Returns the counts and times of the current epoch, or of the last one if none is in progress."""
-        if self._core is None:
-            return LoaderReport(self._position // self._length, *[0] * (len(LoaderReport._fields) - 1))
-        return LoaderReport(**self._core.report())
+        if self._core is not None:
+            return LoaderReport(**self._core.report())
+        if self._report is not None:
+            return LoaderReport(**self._report)
+        return LoaderReport(self._position // self._length, *[0] * (len(LoaderReport._fields) - 1))
 
     def state_dict(self) -> dict[str, int]:
         """Returns the number of delivered minibatches, for ``load_state_dict`` of a loader created with the same
@@ -271,8 +283,8 @@ class Loader:
     def __iter__(self) -> Iterator[Minibatch]:
         """Starts an epoch, or continues one after load_state_dict.
 
-        After a loop was left early, the next loop starts the next epoch. Prefetched data is then useless, so this takes
-        about as long as creating a loader.
+        After a loop was left early, the loader stops, and the next loop starts the next epoch; this takes about as long as
+        creating a loader.
         Errors: ValueError, all ``epochs`` are over. The loop raises errors of reading, and OutOfMemory if too many
         minibatches of ``zero_copy`` are kept. After such an error the next loop continues at the same minibatch.
         """
@@ -288,11 +300,24 @@ class Loader:
         self._loops += 1
         return self._epoch(core, self._loops)
 
+    __repr__ = boxed
+    _repr_html_ = as_html
+
+    def _box(self) -> Box:
+        arguments = self._arguments
+        epochs = f" of {arguments.epochs}" if arguments.epochs else ""
+        return Box(f"rhizome.Loader of {self._path!r}", [
+            ("features", arguments.features), ("seeds", f"{self.num_seeds:,}"),
+            ("minibatches", f"{self._length:,} per epoch, of up to {arguments.batch_size:,} seeds"),
+            ("position", f"{self._position % self._length:,} in epoch {self._position // self._length}{epochs}"),
+            ("memory", f"{self._memory.total / 2**20:,.0f} MiB")])
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a loader cannot be pickled: create it in the process that uses it")
 
     def _move(self, position: int) -> None:
         self._core, self._position, self._goes_on, self._end_due = None, position, True, False
+        self._report = None
 
     def _open(self) -> _core.Loader:
         if self._core is None:
@@ -301,24 +326,39 @@ class Loader:
         return self._core
 
     def _epoch(self, core: _core.Loader, loop: int) -> Iterator[Minibatch]:
-        while loop == self._loops:
-            try:
-                parts = core.next(self._zero_copy)
-            except Error:
-                self._move(self._position)  # the engine's loader has ended
-                raise
-            if self._is_ahead(parts):
-                self._move(self._position)
-                core = self._open()
-                self._goes_on = False
-            elif parts is None:
-                self._end_due = False
-                return
-            else:
-                self._position += 1
-                self._end_due = self._position % self._length == 0
-                yield self._minibatch(parts)
-        raise ValueError("another loop over this loader has started: only one can run at a time")
+        ended = False
+        try:
+            while loop == self._loops:
+                try:
+                    parts = core.next(self._zero_copy)
+                except Error:
+                    self._move(self._position)  # the engine's loader has ended
+                    raise
+                if self._is_ahead(parts):
+                    self._move(self._position)
+                    core = self._open()
+                    self._goes_on = False
+                elif parts is None:
+                    self._end_due, ended = False, True
+                    return
+                else:
+                    self._position += 1
+                    self._end_due = self._position % self._length == 0
+                    yield self._minibatch(parts)
+            raise ValueError("another loop over this loader has started: only one can run at a time")
+        finally:
+            if not ended and not self._end_due and loop == self._loops:
+                self._stop()
+
+    def _stop(self) -> None:
+        """Stops the engine's loader after a loop that was left early: its minibatches are of no use any more."""
+        if self._core is None:
+            return
+        try:
+            self._report = self._core.report()
+        except (Error, ValueError):  # the graph was closed, or this is a forked child
+            return
+        self._core = None
 
     def _is_ahead(self, parts: tuple[Any, ...] | None) -> bool:
         """Returns whether the minibatch before this one was lost because Ctrl-C arrived while it was being returned."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from . import _core
 
 # Fields whose keyword has another name.
-_KEYWORDS = {"memory_bytes": "memory"}
+_KEYWORDS = {"memory_bytes": "memory", "wait_seconds": "wait"}
 
 # The same for the functions that run the command line, whose keywords are its flags.
 _KEYWORDS_OF_COMMANDS = _KEYWORDS | {
@@ -27,10 +27,10 @@ _WITHOUT_KEYWORD = frozenset({"dtype", "id_type", "max_bad_lines"})
 
 # Keywords of the functions that run in this process, as far as fields have them.
 _IN_PROCESS = frozenset({
-    "batch_size", "columns", "direction", "directions", "disjoint", "dry_run", "edges", "epochs", "fanouts", "features",
+    "batch_size", "columns", "delimiter", "direction", "directions", "disjoint", "dry_run", "edges", "end_types", "epochs", "fanouts", "features",
     "fill_holes", "header", "homes", "keep", "labels", "layout", "live", "memory", "meta_path", "new_version",
     "node_columns", "nodes", "partitions", "replace", "scratch", "seed", "seed_times", "seeds", "split", "superbatch",
-    "threads", "topology", "types", "undirected", "vertices", "weighted",
+    "threads", "topology", "types", "undirected", "vertices", "wait", "weighted",
 })
 
 # Commands that a message quotes, which are for a shell; the option that passes keywords; flags.

@@ -1,18 +1,15 @@
-"""Arrays, edges and neighbours as objects of other libraries. Each library is imported only on use."""
+"""Arrays, edges and neighbours as objects of other libraries (_to_arrow.py: as tables). Each library is imported only on
+use."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import os
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._types import Direction, NeighborLists, Subgraph, as_array, as_count, as_path, as_vertex_ids, block_rows
+from ._types import Direction, NeighborLists, Subgraph, as_array, as_vertex_ids
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -25,68 +22,8 @@ def library(name: str, use: str, extra: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise ImportError(f"{use} needs {package}: pip install 'rhizome[{extra}]', or {package} itself",
+        raise ImportError(f"{use} needs {package}: pip install {package}",
                           name=package) from error
-
-
-def _block_rows(array: Array, rows: int | None) -> int:
-    return block_rows(array) if rows is None else as_count(rows, "rows", least=1)
-
-
-def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:
-    """Iterates over blocks; a thread prepares the next block while the current one is used."""
-    with ThreadPoolExecutor(1, "rhizome-scan") as thread:
-        following = thread.submit(next, blocks, None)
-        while (block := following.result()) is not None:
-            following = thread.submit(next, blocks, None)
-            yield block
-
-
-def _arrow_schema(array: Array) -> Any:
-    arrow = library("pyarrow", "an Arrow table", "arrow")
-    value = arrow.from_numpy_dtype(array.dtype)
-    rows = value if array.shape[1] == 1 else arrow.list_(value, array.shape[1])
-    first = array.graph.external_ids(np.arange(min(1, array.graph.vertex_bound)))
-    ids = arrow.string() if first and isinstance(first[0], str) else arrow.int64()
-    return arrow.schema([("vertex", arrow.int64()), ("id", ids), (array.name, rows)])
-
-
-def arrow_batches(array: Array, rows: int | None = None) -> Any:
-    """Returns a pyarrow.RecordBatchReader over an array, which reads each block on demand."""
-    schema = _arrow_schema(array)
-    import pyarrow as arrow
-
-    def blocks() -> Iterator[Any]:
-        for vertices, values in array.batches(_block_rows(array, rows)):
-            column = arrow.array(values.reshape(-1))  # without a copy
-            if array.shape[1] != 1:
-                column = arrow.FixedSizeListArray.from_arrays(column, array.shape[1])
-            ids = arrow.array(array.graph.external_ids(vertices), type=schema.field("id").type)
-            yield arrow.record_batch([arrow.array(vertices), ids, column], schema=schema)
-
-    return arrow.RecordBatchReader.from_batches(schema, _ahead(blocks()))
-
-
-def to_parquet(array: Array, path: str | os.PathLike[str], rows: int | None = None, **options: Any) -> int:
-    """Writes an array to a Parquet file, block by block; the file appears at ``path`` only when it is complete."""
-    reader = arrow_batches(array, rows)
-    parquet = library("pyarrow.parquet", "a Parquet file", "arrow")
-    target = as_path(path)
-    partial = f"{target}.{os.getpid()}.partial"
-    # Rows of floats neither repeat nor compress, so attempting either only costs time.
-    options = {"compression": "none", "use_dictionary": ["id"], **options}
-    count = 0
-    try:
-        with parquet.ParquetWriter(partial, reader.schema, **options) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-                count += batch.num_rows
-        os.replace(partial, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(partial)
-        raise
-    return count
 
 
 def to_zarr(array: Array) -> Any:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
+
+from ._numbers import exactly
+from ._repr import as_html, boxed
 
 #: The path of a file or a folder.
 PathLike = Union[str, "os.PathLike[str]"]
@@ -60,6 +64,12 @@ class Neighbors(NamedTuple):
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is only one
     weights: np.ndarray | None  #: float32 [n]; None: the graph has no weights
 
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 class NeighborLists(NamedTuple):
     """The neighbours of n vertices: entries [offsets[i], offsets[i + 1]) belong to vertex i."""
@@ -68,6 +78,12 @@ class NeighborLists(NamedTuple):
     ids: np.ndarray  #: vertex ids, int64 [edges]
     types: np.ndarray | None  #: as in Neighbors, [edges]
     weights: np.ndarray | None  #: as in Neighbors, [edges]
+
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class Subgraph(NamedTuple):
@@ -85,6 +101,12 @@ class Subgraph(NamedTuple):
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
 
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 class VertexBlock(NamedTuple):
     """A block of vertices, in ascending order of external ids."""
@@ -92,6 +114,12 @@ class VertexBlock(NamedTuple):
     vertices: np.ndarray  #: vertex ids, int64 [n]
     ids: list[UserId]  #: external ids, [n]
     types: np.ndarray  #: indices of ``graph.vertex_types``, uint16 [n]
+
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class EdgeBlock(NamedTuple):
@@ -102,6 +130,12 @@ class EdgeBlock(NamedTuple):
     types: np.ndarray | None  #: as in Neighbors, [n]
     weights: np.ndarray | None  #: as in Neighbors, [n]
 
+    def __repr__(self) -> str:
+        return boxed(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 class Similar(NamedTuple):
     """A vertex that is similar to another."""
@@ -109,6 +143,13 @@ class Similar(NamedTuple):
     id: UserId
     label: int | float | str | None  #: its row of ``label``, or the name of its class; None: there are no labels
     score: float  #: cosine similarity of the two rows
+
+
+class Frames(NamedTuple):
+    """The vertices and the edges of a graph as pandas.DataFrames."""
+
+    vertices: Any
+    edges: Any
 
 
 class LogLine(NamedTuple):
@@ -146,6 +187,8 @@ class IngestReport(NamedTuple):
     #: None without homes; else "homes" (number), "by", "cut_share" (share of edges between homes), "training_vertices",
     #: "row_balance" and "training_balance" (largest home divided by the mean), "warning" (text or None)
     homes: dict[str, Any] | None = None
+    #: what was taken where the input left a choice, and skipped lines: one sentence each
+    notes: list[str] = []
 
 
 class CompactReport(NamedTuple):
@@ -154,6 +197,22 @@ class CompactReport(NamedTuple):
     compacted: bool  #: False: there was nothing to merge
     generation: int
     commits: int  #: number of commits merged into the generation
+
+
+class CleanReport(NamedTuple):
+    """Result of ``clean``."""
+
+    removed: list[str]  #: folders that were removed; with ``dry_run``, that would be
+    remaining: list[str]  #: folders of running jobs, and folders that no job created
+    bytes: int  #: total size of the removed folders
+
+
+class ExportReport(NamedTuple):
+    """Result of an export."""
+
+    files: list[str]  #: paths
+    notes: list[str]  #: facts that the files do not have, a sentence each
+    seconds: float
 
 
 class VerifyReport(NamedTuple):
@@ -234,6 +293,22 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     return int(value.__index__())
 
 
+def as_seconds(value: Any, name: str) -> float:
+    """Returns a time that is not negative; otherwise the error names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
+    if not value >= 0:
+        raise ValueError(f"{name} is {value}, but must not be negative")
+    return float(value)
+
+
+def as_number(value: Any, name: str) -> float:
+    """Returns an int or a float of any library as a float. Errors: TypeError, another type, which is named."""
+    if isinstance(value, (str, bytes)) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    return float(value)
+
+
 def as_threads(threads: int | None) -> int:
     """Returns a number of threads; for None, the number of available processors."""
     if threads is None:
@@ -262,7 +337,7 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
         return as_integers(ids, what)
     wrong = next((one for one in ids if not isinstance(one, str)), None)
     if wrong is not None:
-        raise TypeError(f"{what} must be all int or all str: {wrong!r} is not a str")
+        raise TypeError(f"{what} must be all int or all str: {reprlib.repr(wrong)} is not a str")
     return [as_text(str(one), what) for one in ids]
 
 
@@ -353,32 +428,6 @@ def as_integers(values: Any, what: str) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def as_matrix(values: Any, name: str) -> np.ndarray:
-    """Returns values for the array ``name`` as [rows, dim], C-contiguous, in their own dtype; uint64 becomes int64.
-
-    Errors: TypeError, an unsupported dtype; ValueError, more than two dimensions, or an uint64 beyond int64.
-    """
-    array = as_array(values)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name!r} has {array.ndim} dimensions, but must have one or two")
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    if array.dtype == np.uint64:
-        array = _as_int64(array, name)
-    if dtype_name(array.dtype) not in DTYPES:
-        raise TypeError(f"{name!r} is of {array.dtype}: an array is of " + ", ".join(DTYPES))
-    return np.ascontiguousarray(array.reshape(len(array), -1) if array.size else
-                                array.reshape(len(array), array.shape[1] if array.ndim == 2 else 1))
-
-
-def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
-    """Converts uint64 to int64. Errors: ValueError, a number does not fit."""
-    beyond = np.flatnonzero(array > np.iinfo(np.int64).max)
-    if len(beyond):
-        place = tuple(int(i) for i in np.unravel_index(beyond[0], array.shape))
-        raise ValueError(f"{name!r}: {array[place]} at {list(place)} is beyond int64, as which uint64 is stored")
-    return array.astype(np.int64)
-
-
 def dtype_name(dtype: np.dtype) -> str:
     """Returns the engine's name of a dtype. Two bytes without a type (V2) are bfloat16, as in a .npy file of it."""
     return "bfloat16" if dtype == np.dtype("V2") else dtype.name
@@ -393,29 +442,12 @@ def lent(matrix: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def as_float32(values: Any, name: str) -> np.ndarray:
-    """Returns weights, or values of edges, as float32; numbers are rounded to the nearest.
+    """Returns weights, or values of edges, as float32; fractions are rounded to the nearest.
 
     Errors: ValueError, naming the row: a number beyond float32, an integer that float32 would round, or a nonzero
     number that would become 0, which means something else for weights.
     """
-    wide = as_array(values)
-    with np.errstate(over="ignore"):
-        narrow = np.ascontiguousarray(wide, dtype=np.float32)
-    if wide.dtype.kind not in "fiu" or (wide.dtype.kind == "f" and wide.dtype.itemsize <= 4):
-        return narrow
-    wide = wide.reshape(-1)
-    found = narrow.reshape(-1)
-    whole = (np.floor(wide) == wide) & (np.abs(wide) <= 2.0**53) if wide.dtype.kind == "f" else np.True_
-    reasons = ((np.isinf(found) & np.isfinite(wide), "beyond float32"),
-               ((found == 0) & (wide != 0), "too small for float32, where it would become 0 (the smallest is 1.4e-45); "
-                                            "scale such numbers, or use their logarithms"),
-               (whole & (found != wide), "an integer that float32 would round"))
-    for lost, reason in reasons:
-        if lost.any():
-            at = int(np.flatnonzero(lost)[0])
-            row = at // max(narrow.size // max(len(narrow), 1), 1)
-            raise ValueError(f"{name!r}: row {row}: {wide[at]} is {reason}")
-    return narrow
+    return exactly(name, as_array(values), np.dtype(np.float32))
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:

@@ -44,10 +44,6 @@ class StoreNotFound(NotFound, FileNotFoundError):
     """No such store or file."""
 
 
-class RowNotFound(NotFound, IndexError):
-    """An array has no row with that number; raised only if external ids are row numbers."""
-
-
 class PermissionDenied(Error, PermissionError):
     """The operating system denied access."""
 
@@ -115,9 +111,8 @@ _BY_CODE = {
 
 
 def _of_code(code: str, message: str, about: str = "contents") -> Error:
-    """Creates the exception of a status. ``about``: what was not found ("store": a store or file; "rows"; "contents").
-    """
+    """Creates the exception of a status. ``about``: what was not found, "store" (a store or file) or "contents"."""
     kind = _BY_CODE[code]
-    if kind is NotFound:
-        kind = {"store": StoreNotFound, "rows": RowNotFound}.get(about, kind)
+    if kind is NotFound and about == "store":
+        kind = StoreNotFound
     return kind(message)

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "handle.h"
+#include "job.h"
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/graph_scan.h"
@@ -36,7 +37,7 @@ class PyArray {
     const auto fixed = graph_.Snapshot();
     const Facts facts = FactsOf(*fixed);
     if (IsOneId(ids)) {
-      const VertexId vertex = VertexOfRow(*fixed, ids);
+      const VertexId vertex = VertexOfKey(*fixed, ids);
       auto row = NewRow(facts.dtype, facts.dim);
       ReadInto(*fixed, {&vertex, 1}, row.values);
       return std::move(row.array);
@@ -96,8 +97,8 @@ class PyArray {
   const ArrayEntry& EntryIn(const Manifest& manifest) const {
     const ArrayEntry* entry = manifest.FindArray(name_);
     if (entry == nullptr)
-      Raise(Status::NotFound("no array '" + name_ + "'; the graph's attribute `arrays` has the " +
-                             "names that there are"));
+      Raise(Status::NotFound("there is no array '" + name_ +
+                             "'; existing arrays: " + ListedArrays(manifest)));
     if (IsOfEdges(*entry))
       Raise(Status::InvalidArgument("'" + name_ + "' is not an array of vertices"));
     return *entry;
@@ -105,17 +106,38 @@ class PyArray {
 
   void ReadInto(const GraphSnapshot& fixed, std::span<const VertexId> vertices,
                 std::span<std::byte> out) const {
-    Check(Unlocked([&] {
-      return cache_ != nullptr ? cache_->Read(vertices, out) : fixed.ReadRows(name_, vertices, out);
+    if (cache_ == nullptr) {
+      const std::size_t row_bytes = out.size() / std::max<std::size_t>(vertices.size(), 1);
+      InPieces(vertices.size(), [&](std::size_t first, std::size_t size) {
+        return fixed.ReadRows(name_, vertices.subspan(first, size),
+                              out.subspan(first * row_bytes, size * row_bytes));
+      });
+      return;
+    }
+    // Not in pieces, so that all rows are of one commit.
+    if (vertices.size() < kManyItems) {
+      Check(Unlocked([&] { return cache_->Read(vertices, out); }));
+      return;
+    }
+    static_cast<void>(RunJob(nb::none(), About::kContents, [&](const JobControl& control) {
+      return Completed(cache_->Read(vertices, out, {.control = &control}));
     }));
   }
 
-  /// Finds the vertex of one id. If ids equal row numbers, an unknown id is a row index out of
-  /// range.
-  static VertexId VertexOfRow(const GraphSnapshot& fixed, nb::handle id) {
-    if (fixed.info().id_kind != ExternalIdKind::kDense || PyUnicode_Check(id.ptr()))
-      return VertexOf(fixed, id);
-    return Take(fixed.Find(IdOf(id)), About::kRows);
+  /// Returns the vertex of one key: an external id if it is a str, else a vertex id. Throws
+  /// IndexError for a number that is no vertex id.
+  static VertexId VertexOfKey(const GraphSnapshot& fixed, nb::handle key) {
+    if (PyUnicode_Check(key.ptr())) return VertexOf(fixed, key);
+    if (PyBool_Check(key.ptr())) throw nb::type_error("a vertex id is an int, not a bool");
+    const Py_ssize_t id = InPython([&] { return PyNumber_AsSsize_t(key.ptr(), PyExc_IndexError); });
+    if (id == -1 && PyErr_Occurred()) throw nb::python_error();
+    const std::uint64_t bound = fixed.vertex_count();
+    if (static_cast<std::uint64_t>(id) < bound) return id;
+    std::string message =
+        "vertex id " + std::to_string(id) + " is not in [0, " + std::to_string(bound) + ")";
+    if (fixed.info().id_kind == ExternalIdKind::kInteger)
+      message += "; brackets take vertex ids, and find() converts external ids to them";
+    throw nb::index_error(message.c_str());
   }
 
   PyGraph graph_;
@@ -183,13 +205,8 @@ void BindArray(nb::module_& module) {
       .def(nb::init<const PyGraph&, std::string>(), nb::arg("graph"), nb::arg("name"))
       .def_prop_ro("name", &PyArray::name, "The name that it was asked for by.")
       .def_prop_ro(
-          "shape",
-          [](const PyArray& array) {
-            const ArrayEntry entry = array.entry();
-            return std::tuple(entry.rows, entry.dim);
-          },
-          "(rows, values in a row). Vertices that were added since the last compaction are not in\n"
-          "the count, but may be read.")
+          "dim", [](const PyArray& array) { return array.entry().dim; },
+          "The number of values in a row.")
       .def_prop_ro(
           "dtype", [](const PyArray& array) { return nb::borrow(NumpyType(array.entry().dtype)); },
           nb::sig("def dtype(self) -> numpy.dtype"), "The ``numpy.dtype`` of its values.")
@@ -207,35 +224,35 @@ void BindArray(nb::module_& module) {
       .def(
           "read",
           [](const PyArray& array, nb::handle ids, nb::handle out) { return array.Read(ids, out); },
-          nb::arg("ids"), nb::arg("out") = nb::none(),
+          nb::arg("ids").none(), nb::arg("out") = nb::none(),
           nb::sig("def read(self, ids: object, out: numpy.ndarray | None = None) -> numpy.ndarray"),
           "Reads the rows of vertices, each verified against its checksum.\n\n"
-          "``ids``: vertex ids, an integer array [n] (or a bool mask of all vertices); or one id\n"
-          "of the user's, a str or an int, for which one row [dim] is returned.\n"
-          "``out``: an array to read into, C-contiguous and of just this dtype and shape.\n"
+          "``ids``: vertex ids, an integer array [n] (or a bool mask of all vertices); or one "
+          "vertex\n"
+          "id, an int, or one external id, a str, for which one row [dim] is returned.\n"
+          "``out``: an array to read into, C-contiguous and of exactly this dtype and shape.\n"
           "Returns: ndarray [n, dim]; ``out`` if it was given.\n"
-          "Errors: IndexError, a vertex id that no vertex has; NotFound, one of the user's, which "
-          "is\n"
-          "an IndexError, too, where both are the same; TypeError; ValueError, the shape of "
-          "``out``;\n"
-          "Corruption; IoError.")
+          "Errors: IndexError, a vertex id that no vertex has; NotFound, an unknown external id;\n"
+          "TypeError; ValueError, the shape of ``out``; Corruption; IoError.")
       .def(
           "__getitem__",
-          [](const PyArray& array, nb::handle ids) {
-            if (PyTuple_Check(ids.ptr()))
-              throw nb::type_error(
-                  "a tuple as an index is rows and columns, and rows alone are chosen here: give a "
-                  "list of vertex ids, and choose columns of the result: a[rows][:, columns]");
-            return array.Read(ids, nb::none());
+          [](nb::handle self, nb::handle key) -> nb::object {
+            nb::ndarray<const VertexId, nb::ndim<1>, nb::c_contig, nb::device::cpu> ids;
+            if (IsOneId(key) || nb::try_cast(key, ids, false))
+              return nb::cast<const PyArray&>(self).Read(key, nb::none());
+            return InPython([&]() -> nb::object {
+              return nb::module_::import_("rhizome._array").attr("select")(self, key);
+            });
           },
-          nb::sig("def __getitem__(self, ids: object) -> numpy.ndarray"),
-          "Does what ``read(ids)`` does, but for a tuple, which is a TypeError.")
+          nb::arg("key").none(), nb::sig("def __getitem__(self, key: object) -> typing.Any"),
+          "Selects rows and columns as NumPy does.")
       .def(
           "batches",
           [](const PyArray& array, nb::handle rows) {
             return std::make_unique<PyArrayScan>(array, CountOf(rows, "rows", 1));
           },
-          nb::arg("rows") = 65536, nb::sig("def batches(self, rows: int = 65536) -> ArrayScan"),
+          nb::arg("rows").none() = 65536,
+          nb::sig("def batches(self, rows: int = 65536) -> ArrayScan"),
           "Iterates over all rows in the order of the disk, at one commit.\n\n"
           "``rows``: at most so many in a block.\n"
           "Yields: (vertex ids int64 [n], their rows [n, dim]), without vertices that are "
@@ -255,12 +272,7 @@ void BindArray(nb::module_& module) {
             return attributes;
           },
           nb::sig("def attributes(self) -> dict[str, str]"),
-          "Facts that go with the array, such as the names of classes of ``label``.")
-      .def("__repr__", [](const PyArray& array) {
-        const ArrayEntry entry = array.entry();
-        return "<rhizome.Array '" + array.name() + "' (" + std::to_string(entry.rows) + ", " +
-               std::to_string(entry.dim) + ") " + std::string(DataTypeName(entry.dtype)) + ">";
-      });
+          "Facts that go with the array, such as the names of classes of ``label``.");
 }
 
 }  // namespace rhizome::python

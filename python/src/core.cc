@@ -43,6 +43,9 @@ ReleasedGil::~ReleasedGil() {
   --g_threads_in_engine;
 }
 
+InEngine::InEngine() { ++g_threads_in_engine; }
+InEngine::~InEngine() { --g_threads_in_engine; }
+
 nb::object Spelled(const std::string& message) {
   return InPython([&]() -> nb::object {
     return nb::module_::import_("rhizome._spelling").attr("in_process")(message);
@@ -54,9 +57,7 @@ void Raise(const Status& status, About about) {
   const nb::object error = InPython([&]() -> nb::object {
     return nb::module_::import_("rhizome.errors")
         .attr("_of_code")(std::string(StatusCodeName(status.code())), message,
-                          about == About::kStore  ? "store"
-                          : about == About::kRows ? "rows"
-                                                  : "contents");
+                          about == About::kStore ? "store" : "contents");
   });
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw nb::python_error();
@@ -178,6 +179,7 @@ NB_MODULE(_core, module) {
   python::BindSampler(module);
   python::BindLoader(module);
   python::BindEdgeValues(module);
+  python::BindTexts(module);
   python::BindWriting(module);
   python::BindIngest(module);
   python::BindJobs(module);

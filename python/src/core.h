@@ -25,7 +25,7 @@ namespace rhizome::python {
 namespace nb = nanobind;
 
 /// The subject of a status. It determines the type of the Python exception.
-enum class About : std::uint8_t { kStore, kContents, kRows };
+enum class About : std::uint8_t { kStore, kContents };
 
 /// Returns a message of the engine with the option fields that it names spelled as keywords of the
 /// package.
@@ -68,6 +68,15 @@ class ReleasedGil {
 
  private:
   PyThreadState* state_;
+};
+
+/// Marks a thread that is in the engine and has nothing to do with Python, during its lifetime.
+class InEngine {
+ public:
+  InEngine();
+  ~InEngine();
+  InEngine(const InEngine&) = delete;
+  InEngine& operator=(const InEngine&) = delete;
 };
 
 /// Calls `call` without the GIL.
@@ -147,6 +156,7 @@ void BindChanges(nb::module_& module);
 void BindSampler(nb::module_& module);
 void BindLoader(nb::module_& module);
 void BindEdgeValues(nb::module_& module);
+void BindTexts(nb::module_& module);
 void BindWriting(nb::module_& module);
 void BindIngest(nb::module_& module);
 void BindJobs(nb::module_& module);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "handle.h"
+#include "job.h"
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/sampler.h"
@@ -30,7 +31,11 @@ nb::object EdgeRows(const PyGraph& graph, const std::string& name, nb::handle ed
   } else {
     values = WritableRows(out, column.dtype, wanted.size(), column.dim);
   }
-  Check(Unlocked([&] { return ReadEdgeRows(*snapshot, name, wanted, values); }));
+  const std::size_t row_bytes = column.dim * DataTypeBytes(column.dtype);
+  InPieces(wanted.size(), [&](std::size_t first, std::size_t size) {
+    return ReadEdgeRows(*snapshot, name, wanted.subspan(first, size),
+                        values.subspan(first * row_bytes, size * row_bytes));
+  });
   return rows;
 }
 

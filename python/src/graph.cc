@@ -13,6 +13,7 @@
 #include "job.h"
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
+#include "rhizome/graph_schema.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 
@@ -62,16 +63,17 @@ PointTuple PointAsTuple(const PyGraph& graph) {
 
 /// Opens a store: (1) converts the options; (2) opens it once to list its arrays, so that the
 /// service caches them; (3) opens the service; (4) wraps it in a handle. `topology` is "auto",
-/// "memory" or "disk". `log` is None, or is called with each line of at least `log_level`.
+/// "memory", "disk" or "lazy". `log` is None, or is called with each line of at least `log_level`.
 PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
              const std::string& topology, nb::object log, const std::string& log_level,
-             const std::optional<PointTuple>& at) {
+             const std::optional<PointTuple>& at, double wait_seconds) {
   ServiceOptions options;
   if (at) options.at = PointOf(*at);
   options.mode = writable ? Store::Mode::kWrite : Store::Mode::kRead;
   options.memory_budget_bytes = memory_bytes;
   if (topology == "memory") options.topology = TopologyPlace::kMemory;
   if (topology == "disk") options.topology = TopologyPlace::kDirect;
+  if (topology == "lazy") options.topology = TopologyPlace::kLazy;
   std::shared_ptr<LogSink> sink;
   if (!log.is_none()) {
     sink = LogSink::Make(std::move(log));
@@ -80,7 +82,8 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
          {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError})
       if (LogLevelName(level) == log_level) options.log_level = level;
   }
-  auto service = Unlocked([&]() -> Result<std::unique_ptr<GraphService>> {
+  const auto open = [&](const JobControl& control) -> Result<std::unique_ptr<GraphService>> {
+    options.wait = {.seconds = wait_seconds, .control = &control};
     {
       RHIZOME_ASSIGN_OR_RETURN(
           const auto store,
@@ -88,10 +91,14 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
       options.arrays = ArraysOf(store->manifest());
     }
     return GraphService::Open(FileSystem::Posix(), path, options);
-  });
-  if (!service && sink != nullptr) sink->Deliver();
-  return PyGraph(
-      std::make_shared<Handle>(Take(std::move(service), About::kStore), std::move(sink)));
+  };
+  try {
+    auto service = RunJob(nb::none(), About::kStore, open);
+    return PyGraph(std::make_shared<Handle>(std::move(service), sink));
+  } catch (...) {
+    if (sink != nullptr) sink->Deliver();
+    throw;
+  }
 }
 
 nb::list ArraysAsTuples(const PyGraph& graph) {
@@ -212,7 +219,14 @@ nb::object NeighborsOfMany(const PyGraph& graph, nb::handle ids, Direction direc
   const auto fixed = graph.Snapshot();
   const Ids vertices(ids, fixed->vertex_count());
   NeighborLists lists;
-  Check(Unlocked([&] { return LookUpNeighbors(*fixed, vertices.span(), direction, lists); }));
+  if (vertices.size() < kManyItems) {
+    Check(Unlocked([&] { return LookUpNeighbors(*fixed, vertices.span(), direction, lists); }));
+  } else {
+    static_cast<void>(RunJob(nb::none(), About::kContents, [&](const JobControl& control) {
+      return Completed(
+          LookUpNeighbors(*fixed, vertices.span(), direction, lists, {.control = &control}));
+    }));
+  }
   const PyGraph::Columns& has = graph.ColumnsOf(*fixed);
   return Named(type,
                nb::make_tuple(ToNumpy(std::move(lists.offsets)), ToNumpy(std::move(lists.vertices)),
@@ -264,11 +278,16 @@ nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
   return ToNumpy(std::move(found));
 }
 
-/// Returns the attributes of edges: name, dtype, and number of values per edge.
+/// Returns the attributes of edges: name, dtype, number of values per edge, and what they mean.
 nb::list EdgeAttributes(const PyGraph& graph) {
   nb::list attributes;
-  for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes())
-    attributes.append(nb::make_tuple(info.name, nb::borrow(NumpyType(info.dtype)), info.dim));
+  for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes()) {
+    nb::dict meaning;
+    for (const auto& [key, value] : info.attributes)
+      meaning[nb::str(key.data(), key.size())] = nb::str(value.data(), value.size());
+    attributes.append(
+        nb::make_tuple(info.name, nb::borrow(NumpyType(info.dtype)), info.dim, meaning));
+  }
   return attributes;
 }
 
@@ -300,6 +319,12 @@ nb::tuple Similar(const PyGraph& graph, nb::handle to, const std::string& array,
 
 }  // namespace
 
+std::string ListedArrays(const Manifest& manifest) {
+  std::string names;
+  for (const std::string& name : ArraysOf(manifest)) names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? "none" : names;
+}
+
 VertexId VertexOf(const Graph& graph, nb::handle id) {
   const ExternalId name = IdOf(id);
   const auto* text = std::get_if<std::string>(&name);
@@ -310,7 +335,9 @@ void BindGraph(nb::module_& module) {
   nb::class_<PyGraph>(module, "Graph")
       .def_static("open", &Open, nb::arg("path"), nb::arg("writable"), nb::arg("memory_bytes"),
                   nb::arg("topology"), nb::arg("log").none(), nb::arg("log_level"),
-                  nb::arg("at").none())
+                  nb::arg("at").none(), nb::arg("wait_seconds"))
+      .def_prop_ro("schema",
+                   [](const PyGraph& graph) { return SchemaText(SchemaOf(*graph.Snapshot())); })
       .def("close", [](PyGraph& graph) { graph.handle()->Close(); })
       .def_prop_ro("closed", [](const PyGraph& graph) { return graph.handle()->closed(); })
       .def_prop_ro(
@@ -330,6 +357,10 @@ void BindGraph(nb::module_& module) {
                    [](const PyGraph& graph) {
                      return graph.is_snapshot() || graph.handle()->Use()->store().fixed();
                    })
+      .def_prop_ro("partitions",
+                   [](const PyGraph& graph) { return graph.Snapshot()->partition_count(); })
+      .def_prop_ro("symmetric",
+                   [](const PyGraph& graph) { return graph.Snapshot()->info().symmetric; })
       .def_prop_ro("point", &PointAsTuple)
       .def("refresh",
            [](const PyGraph& graph) {
@@ -344,7 +375,7 @@ void BindGraph(nb::module_& module) {
       .def_prop_ro("num_edges", &CountEdges)
       .def_prop_ro("topology_on_disk",
                    [](const PyGraph& graph) {
-                     return graph.handle()->Use()->memory().topology == TopologyPlace::kDirect;
+                     return graph.handle()->Use()->memory().topology != TopologyPlace::kMemory;
                    })
       .def_prop_ro("sequence", [](const PyGraph& graph) { return graph.Use()->sequence(); })
       .def_prop_ro("vertex_types", [](const PyGraph& graph) { return graph.Use()->vertex_types(); })
@@ -353,20 +384,22 @@ void BindGraph(nb::module_& module) {
           "arrays", &ArraysAsTuples,
           nb::sig("def arrays(self) -> list[tuple[str, tuple[int, int], str, str, tuple[int, ...], "
                   "dict[str, int]]]"))
-      .def("find", &Find, nb::arg("ids"), nb::sig("def find(self, ids: object) -> typing.Any"))
-      .def("external_ids", &ExternalIdsAsList, nb::arg("ids"),
+      .def("find", &Find, nb::arg("ids").none(),
+           nb::sig("def find(self, ids: object) -> typing.Any"))
+      .def("external_ids", &ExternalIdsAsList, nb::arg("ids").none(),
            nb::sig("def external_ids(self, ids: object) -> list[int | str]"))
-      .def("neighbors", &Neighbors, nb::arg("ids"), nb::arg("direction"),
+      .def("neighbors", &Neighbors, nb::arg("ids").none(), nb::arg("direction"),
            nb::sig("def neighbors(self, ids: object, direction: str) -> typing.Any"))
-      .def("degrees", &Degrees, nb::arg("ids"), nb::arg("direction"),
+      .def("degrees", &Degrees, nb::arg("ids").none(), nb::arg("direction"),
            nb::sig("def degrees(self, ids: object, direction: str) -> numpy.ndarray"))
-      .def("types_of", &TypesOfVertices, nb::arg("ids"),
+      .def("types_of", &TypesOfVertices, nb::arg("ids").none(),
            nb::sig("def types_of(self, ids: object) -> numpy.ndarray"))
       .def("vertices_of", &VerticesOf, nb::arg("type").none(),
            nb::sig("def vertices_of(self, type: int | None) -> numpy.ndarray"))
-      .def("edge_attributes", &EdgeAttributes,
-           nb::sig("def edge_attributes(self) -> list[tuple[str, str, int]]"))
-      .def("similar", &Similar, nb::arg("to"), nb::arg("array"), nb::arg("k"),
+      .def(
+          "edge_attributes", &EdgeAttributes,
+          nb::sig("def edge_attributes(self) -> list[tuple[str, typing.Any, int, dict[str, str]]]"))
+      .def("similar", &Similar, nb::arg("to").none(), nb::arg("array"), nb::arg("k"),
            nb::arg("progress").none(),
            nb::sig("def similar(self, to: object, array: str, k: int, progress: object) -> "
                    "tuple[numpy.ndarray, list[float]]"))

@@ -12,6 +12,7 @@
 #include "core.h"
 #include "log.h"
 #include "rhizome/graph_service.h"
+#include "rhizome/manifest.h"
 #include "storage/base/process.h"
 
 namespace rhizome::python {
@@ -161,14 +162,17 @@ class PyGraph {
 
   /// Optional columns of neighbour lists: types if there are several, weights if there are any.
   struct Columns {
+    std::uint64_t generation = 0;
     std::uint64_t sequence = std::numeric_limits<std::uint64_t>::max();
     bool types = false;
     bool weights = false;
   };
-  /// Returns the columns of `now`, a result of Snapshot(). Only a commit adds types.
+  /// Returns the columns of `now`, a result of Snapshot(). Only a commit adds types, and only a new
+  /// generation weights.
   const Columns& ColumnsOf(const GraphSnapshot& now) const {
-    if (columns_.sequence != now.sequence())
-      columns_ = {now.sequence(), now.edge_types().size() > 1, now.info().weighted};
+    const std::uint64_t generation = now.store().manifest().generation;
+    if (columns_.sequence != now.sequence() || columns_.generation != generation)
+      columns_ = {generation, now.sequence(), now.edge_types().size() > 1, now.info().weighted};
     return columns_;
   }
 
@@ -177,6 +181,9 @@ class PyGraph {
   std::shared_ptr<const Handle::Lease<const GraphSnapshot>> snapshot_;
   mutable Columns columns_;
 };
+
+/// Returns the names of the arrays of vertices, for messages.
+std::string ListedArrays(const Manifest& manifest);
 
 /// Returns the vertex with an external id.
 VertexId VertexOf(const Graph& graph, nb::handle id);

@@ -11,6 +11,7 @@
 #include "array_file.h"
 #include "index/homes/home_array.h"
 #include "job.h"
+#include "rhizome/sniff.h"
 
 namespace rhizome::python {
 namespace {
@@ -18,19 +19,24 @@ namespace {
 /// Scalar arguments of Ingest. rhizome.ingest validates them and reports errors by their names.
 struct IngestArguments {
   std::string path;
-  /// Each is a tuple: (path, whether it is an array [2, m]), or (sources, targets, edge type, range
-  /// of the sources, range of the targets). Ids are int64 [n] or a list of str; a range is None or
+  std::vector<std::string> inputs;  ///< files whose kind is found
+  /// Each is a path, or a tuple (sources, targets, edge type, range of the sources, range of the
+  /// targets). Ids are int64 [n] or a list of str; a range is None or
   /// (first, count).
   nb::typed<nb::list, nb::any> edges;
   nb::object ids = nb::none();  ///< ids of the vertices, in the same form
+  nb::object id_types =
+      nb::none();  ///< type of each of `ids`, an index of id_type_names: uint16 [n]
+  std::vector<std::string> id_type_names;
   std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< name and count of each type
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
-  /// (name, path or matrix, dtype), and optionally a dict of str: attributes of the array
+  /// (name, path or matrix, dtype), and optionally a dict of str, attributes of the array, and a
+  /// list of str or None, the texts whose codes the values are
   nb::typed<nb::list, nb::any> arrays;
   /// (name, one matrix or None per entry of `edges`, or one for all, dtype), and optionally such a
-  /// dict
+  /// dict and list
   nb::typed<nb::list, nb::any> edge_arrays;
   /// (column of a text file, its type)
   std::vector<std::pair<std::string, std::string>> types;
@@ -39,7 +45,9 @@ struct IngestArguments {
   std::string directions = "both";
   std::string layout = "row";
   std::string scratch;
-  bool header = false;
+  std::optional<bool> header;          ///< unset: found
+  std::string delimiter;               ///< DelimiterName; empty: found
+  std::vector<std::string> end_types;  ///< empty: found
   bool undirected = false;
   std::optional<std::uint64_t> vertices;
   std::uint32_t partitions = 0;  ///< 0: as memory requires
@@ -52,17 +60,22 @@ struct IngestArguments {
 class IngestInput {
  public:
   explicit IngestInput(const IngestArguments& arguments) {
+    for (const std::string& path : arguments.inputs) options_.inputs.emplace_back(path);
     for (const nb::handle edges : arguments.edges) options_.edges.push_back(EdgesOf(edges));
     if (!arguments.ids.is_none()) {
       options_.node_ids = IdsOf(arguments.ids);
       options_.nodes = Path("the ids");
+      options_.node_types = TypesOf(arguments);
     }
     for (const auto& [type, count] : arguments.vertex_types)
       options_.vertex_ranges.push_back({type, count});
     for (const nb::handle array : arguments.arrays) {
       options_.arrays.push_back(
           FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
-      options_.arrays.back().attributes = AttributesOf(array);
+      // Without attributes, the array has those of every new array.
+      if (auto attributes = AttributesOf(array); !attributes.empty())
+        options_.arrays.back().attributes = std::move(attributes);
+      options_.arrays.back().texts = TextsOf(array);
     }
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));
@@ -71,6 +84,12 @@ class IngestInput {
     if (!arguments.nodes.empty()) options_.nodes = Path(arguments.nodes);
     options_.node_columns = arguments.node_columns;
     options_.header = arguments.header;
+    if (!arguments.delimiter.empty()) {
+      options_.delimiter = ParseDelimiter(arguments.delimiter);
+      if (!options_.delimiter)
+        throw nb::value_error("delimiter must be 'tab', 'comma', 'semicolon', 'pipe' or 'blanks'");
+    }
+    options_.end_types = arguments.end_types;
     options_.undirected = arguments.undirected;
     options_.vertices = arguments.vertices;
     options_.memory_bytes = arguments.memory_bytes;
@@ -95,11 +114,7 @@ class IngestInput {
 
  private:
   EdgeFile EdgesOf(nb::handle edges) {
-    if (nb::len(edges) == 2) {
-      EdgeFile file{Path(nb::cast<std::string>(edges[0]))};
-      file.sources_first = nb::cast<bool>(edges[1]);
-      return file;
-    }
+    if (nb::isinstance<nb::str>(edges)) return EdgeFile{Path(nb::cast<std::string>(edges))};
     const auto type = nb::cast<std::string>(edges[2]);
     EdgeFile file{Path(type.empty() ? "the edges" : "the edges '" + type + "'")};
     file.spans = EdgeSpans{.src = IdsOf(edges[0]), .dst = IdsOf(edges[1])};
@@ -122,6 +137,16 @@ class IngestInput {
     return {.texts = texts};
   }
 
+  std::span<const std::string_view> TypesOf(const IngestArguments& arguments) {
+    if (arguments.id_types.is_none()) return {};
+    using Codes = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const auto codes = nb::cast<Codes>(arguments.id_types, false);
+    std::vector<std::string_view>& types = texts_.emplace_back();
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      types.push_back(arguments.id_type_names.at(codes.data()[i]));
+    return types;
+  }
+
   static ArrayFile HomesOf(nb::handle homes) {
     const std::string name(kHomeArray);
     if (!nb::isinstance<nb::str>(homes))
@@ -135,6 +160,13 @@ class IngestInput {
   static std::optional<IdRange> RangeOf(nb::handle range) {
     if (range.is_none()) return std::nullopt;
     return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
+  }
+
+  /// Returns the texts in the fifth item of an array, a list of str, if there is one.
+  static std::shared_ptr<const std::vector<std::string>> TextsOf(nb::handle array) {
+    if (nb::len(array) < 5 || array[4].is_none()) return nullptr;
+    return std::make_shared<const std::vector<std::string>>(
+        nb::cast<std::vector<std::string>>(array[4]));
   }
 
   /// Returns the metadata in the fourth item of an array, a dict of str, if there is one.
@@ -151,7 +183,8 @@ class IngestInput {
     const auto dtype = nb::cast<std::string>(array[2]);
     EdgeArrayFile file{.name = name,
                        .dtype = ParseDataType(dtype).value_or(DataType::kInvalid),
-                       .attributes = AttributesOf(array)};
+                       .attributes = AttributesOf(array),
+                       .texts = TextsOf(array)};
     for (const nb::handle part : array[1]) {
       if (part.is_none()) {
         file.files.emplace_back().name = name;
@@ -195,6 +228,54 @@ nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
   result["seconds"] = report.seconds;
   result["spilled_bytes"] = report.spilled_bytes;
   result["homes"] = HomesDict(report);
+  result["notes"] = report.notes;
+  return result;
+}
+
+nb::dict FileDict(const FilePlan& plan, const std::string& array) {
+  nb::list columns;
+  for (const ColumnPlan& column : plan.columns)
+    columns.append(
+        nb::make_tuple(column.role, std::string(ColumnTypeName(column.type)), column.name));
+  const bool text = plan.format == InputFormat::kText;
+  nb::dict file;
+  file["path"] = plan.path.string();
+  file["kind"] = std::string(InputKindName(plan.kind));
+  file["array"] = array.empty() ? nb::object(nb::none()) : nb::cast(array);
+  file["format"] = std::string(InputFormatName(plan.format));
+  file["compression"] =
+      plan.compression.empty() ? nb::object(nb::none()) : nb::cast(plan.compression);
+  file["delimiter"] =
+      text ? nb::cast(std::string(DelimiterName(plan.dialect.delimiter))) : nb::object(nb::none());
+  file["comments"] = plan.dialect.comments;
+  file["header"] = text && plan.header;
+  file["columns"] = columns;
+  file["rows"] = plan.lines;
+  file["comment_lines"] = plan.comment_lines;
+  file["bad_lines"] = plan.bad_lines;
+  file["whole"] = plan.whole;
+  return file;
+}
+
+nb::dict SniffNow(const IngestArguments& arguments) {
+  const IngestInput input(arguments);
+  const InputPlan plan =
+      Take(Unlocked([&] { return Sniff(FileSystem::Posix(), input.options()); }), About::kStore);
+  const IngestOptions& options = plan.options;
+  nb::list files;
+  for (const FilePlan& file : plan.edges) files.append(FileDict(file, ""));
+  if (plan.nodes) files.append(FileDict(*plan.nodes, ""));
+  for (std::size_t i = 0; i < plan.arrays.size(); ++i)
+    files.append(FileDict(plan.arrays[i], options.arrays[i].name));
+  nb::dict result;
+  result["files"] = files;
+  result["columns"] = options.edges.empty() ? std::vector<std::string>() : options.columns;
+  result["node_columns"] = options.nodes ? options.node_columns : std::vector<std::string>();
+  result["end_types"] = options.end_types;
+  result["id_kind"] = plan.ids.texts ? "string" : "integer";
+  result["undirected"] = options.undirected;
+  result["vertices"] = options.vertices;
+  result["notes"] = plan.notes;
   return result;
 }
 
@@ -207,7 +288,10 @@ void BindIngest(nb::module_& module) {
       .def_rw("path", &A::path)
       .def_rw("edges", &A::edges)
       .def_rw("ids", &A::ids, nb::arg().none())
+      .def_rw("id_types", &A::id_types, nb::arg().none())
+      .def_rw("id_type_names", &A::id_type_names)
       .def_rw("vertex_types", &A::vertex_types)
+      .def_rw("inputs", &A::inputs)
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes)
       .def_rw("node_columns", &A::node_columns)
@@ -219,7 +303,9 @@ void BindIngest(nb::module_& module) {
       .def_rw("directions", &A::directions)
       .def_rw("layout", &A::layout)
       .def_rw("scratch", &A::scratch)
-      .def_rw("header", &A::header)
+      .def_rw("header", &A::header, nb::arg().none())
+      .def_rw("delimiter", &A::delimiter)
+      .def_rw("end_types", &A::end_types)
       .def_rw("undirected", &A::undirected)
       .def_rw("vertices", &A::vertices, nb::arg().none())
       .def_rw("partitions", &A::partitions)
@@ -229,6 +315,8 @@ void BindIngest(nb::module_& module) {
   module.def(
       "ingest", &IngestNow, nb::arg("arguments"), nb::arg("progress").none(),
       nb::sig("def ingest(arguments: IngestArguments, progress: object) -> dict[str, typing.Any]"));
+  module.def("sniff", &SniffNow, nb::arg("arguments"),
+             nb::sig("def sniff(arguments: IngestArguments) -> dict[str, typing.Any]"));
 }
 
 }  // namespace rhizome::python

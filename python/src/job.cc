@@ -10,7 +10,10 @@ JobWatch::JobWatch(nb::object progress)
     : progress_(std::move(progress)), control_([this](const JobControl::Progress& report) {
         const std::scoped_lock lock(mutex_);
         latest_ = JobReport{std::string(report.phase), report.done, report.total};
-      }) {}
+      }) {
+  if (!progress_.is_none() && PyCallable_Check(progress_.ptr()) == 0)
+    throw nb::type_error("progress must be a function (phase, done, total), or None");
+}
 
 void JobWatch::Finished() {
   const std::scoped_lock lock(mutex_);
@@ -19,7 +22,7 @@ void JobWatch::Finished() {
 }
 
 void JobWatch::Show() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  CheckSignals();
   DeliverLogs();
   if (progress_.is_none()) return;
   std::optional<JobReport> report;

@@ -1,5 +1,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "array_file.h"
@@ -8,7 +9,10 @@
 #include "rhizome/array_add.h"
 #include "rhizome/array_change.h"
 #include "rhizome/backup.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/maintenance.h"
+#include "rhizome/scratch.h"
+#include "rhizome/store_folder.h"
 #include "storage/array/array_versions.h"
 
 namespace rhizome::python {
@@ -37,6 +41,79 @@ nb::list DamageOf(const std::vector<Damage>& damaged) {
   return result;
 }
 
+nb::dict CompactDict(const CompactResult& done) {
+  nb::dict result;
+  result["compacted"] = done.compacted;
+  result["generation"] = done.generation;
+  result["commits"] = done.commits;
+  return result;
+}
+
+/// Adds weights, or attributes (name, dtype, number of values), to the edges.
+nb::dict AlterNow(
+    const PyGraph& graph, bool weighted,
+    const std::vector<std::tuple<std::string, std::string, std::uint64_t>>& attributes,
+    std::uint32_t threads, nb::object progress) {
+  const auto service = graph.Live();
+  SchemaChange change{.weighted = weighted, .edge_attributes = {}};
+  for (const auto& [name, dtype, dim] : attributes)
+    change.edge_attributes.push_back(
+        {.name = name, .dtype = ParseDataType(dtype).value_or(DataType::kInvalid), .dim = dim});
+  CompactOptions options;
+  options.threads = threads;
+  return CompactDict(RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
+    return service->graph().Alter(change, options, control);
+  }));
+}
+
+void CreateStore(const std::string& path, const std::string& schema_json) {
+  const GraphSchema schema = Take(ParseSchema(schema_json));
+  Take(Unlocked([&]() -> Result<bool> {
+         RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Create(path, schema));
+         return true;
+       }),
+       About::kStore);
+}
+
+/// Returns whether there is a store that can be opened; raises if it cannot for another reason than
+/// that it is absent.
+bool IsStore(const std::string& path) {
+  return Take(Unlocked([&]() -> Result<bool> {
+                const auto store = Store::Open(FileSystem::Posix(), path, Mode::kRead);
+                if (!store && store.error().code() == StatusCode::kNotFound) return false;
+                if (!store) return Fail(store.error());
+                return true;
+              }),
+              About::kStore);
+}
+
+std::tuple<std::vector<std::string>, std::vector<std::string>, std::uint64_t> CleanNow(
+    const std::string& path, bool dry_run, const std::string& scratch) {
+  const CleanReport report = Take(Unlocked([&] {
+                                    return CleanScratch(FileSystem::Posix(), path,
+                                                        {.dry_run = dry_run, .scratch = scratch});
+                                  }),
+                                  About::kStore);
+  std::vector<std::string> removed, remaining;
+  std::uint64_t bytes = 0;
+  for (const JobScratchFolder& folder : report.folders) {
+    const bool ended = folder.state == JobScratchFolder::State::kEnded;
+    (ended ? removed : remaining).push_back(folder.path.string());
+    if (ended) bytes += folder.bytes;
+  }
+  return {removed, remaining, bytes};
+}
+
+void BindSchemas(nb::module_& module) {
+  module.def("alter", &AlterNow, nb::arg("graph"), nb::arg("weighted"), nb::arg("attributes"),
+             nb::arg("threads"), nb::arg("progress").none(),
+             nb::sig("def alter(graph: Graph, weighted: bool, attributes: list[tuple[str, str, "
+                     "int]], threads: int, progress: object) -> dict[str, typing.Any]"));
+  module.def("create_store", &CreateStore, nb::arg("path"), nb::arg("schema"));
+  module.def("is_store", &IsStore, nb::arg("path"));
+  module.def("clean", &CleanNow, nb::arg("path"), nb::arg("dry_run"), nb::arg("scratch"));
+}
+
 nb::dict CompactNow(const PyGraph& graph, bool repartition, std::uint32_t threads,
                     std::optional<std::uint32_t> keep_generations, nb::object progress) {
   const auto service = graph.Live();
@@ -44,13 +121,24 @@ nb::dict CompactNow(const PyGraph& graph, bool repartition, std::uint32_t thread
   options.repartition = repartition;
   options.threads = threads;
   options.keep_generations = keep_generations;
-  const CompactResult done =
-      RunJob(std::move(progress), About::kContents,
-             [&](const JobControl& control) { return service->graph().Compact(options, control); });
+  return CompactDict(RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
+    return service->graph().Compact(options, control);
+  }));
+}
+
+nb::dict ExportNow(const PyGraph& graph, const std::string& folder, std::uint64_t memory_bytes,
+                   nb::object progress) {
+  const auto fixed = graph.Snapshot();
+  const ExportFolderReport done =
+      RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
+        return ExportFolder(*fixed, folder, {.memory_bytes = memory_bytes}, control);
+      });
+  nb::list files;
+  for (const ExportFolderReport::File& file : done.files) files.append(file.path.string());
   nb::dict result;
-  result["compacted"] = done.compacted;
-  result["generation"] = done.generation;
-  result["commits"] = done.commits;
+  result["files"] = files;
+  result["notes"] = done.notes;
+  result["seconds"] = done.seconds;
   return result;
 }
 
@@ -101,11 +189,15 @@ nb::list BackupsIn(const std::string& folder) {
   return result;
 }
 
-nb::dict RepairNow(const std::string& path, bool fill_holes, bool dry_run, nb::object progress) {
+nb::dict RepairNow(const std::string& path, bool fill_holes, bool dry_run, double wait_seconds,
+                   nb::object progress) {
   const RepairReport report =
       RunJob(std::move(progress), About::kStore, [&](const JobControl& control) {
         return RepairGraph(FileSystem::Posix(), path,
-                           {.fill_holes = fill_holes, .dry_run = dry_run}, control);
+                           {.fill_holes = fill_holes,
+                            .dry_run = dry_run,
+                            .wait = {.seconds = wait_seconds, .control = &control}},
+                           control);
       });
   nb::dict result;
   result["damaged"] = DamageOf(report.found);
@@ -129,6 +221,7 @@ struct AddArguments {
   bool live = false;
   std::uint64_t keep = 0;
   std::uint64_t memory_bytes = 0;
+  double wait_seconds = 0;
 };
 
 /// Adds an array or a version of an array, or, with `append`, rows to an array.
@@ -141,6 +234,7 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
   options.live = arguments.live;
   options.keep = arguments.keep;
   options.memory_bytes = arguments.memory_bytes;
+  options.wait_seconds = arguments.wait_seconds;
   const AddArrayReport report =
       RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
         FileSystem& fs = FileSystem::Posix();
@@ -158,8 +252,13 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
 
 /// Changes the arrays of a store in one commit.
 template <typename Steps>
-void ChangeArrays(const std::string& path, Steps&& steps) {
-  Check(Unlocked([&] { return ArrayChange::Run(FileSystem::Posix(), path, 0, steps); }));
+void ChangeArrays(const std::string& path, double wait_seconds, Steps&& steps) {
+  RunJob(nb::none(), About::kStore, [&](const JobControl& control) -> Result<bool> {
+    RHIZOME_RETURN_IF_ERROR(
+        ArrayChange::Run(FileSystem::Posix(), path,
+                         {.wait = {.seconds = wait_seconds, .control = &control}}, steps));
+    return true;
+  });
 }
 
 void BindArrayChanges(nb::module_& module) {
@@ -175,7 +274,8 @@ void BindArrayChanges(nb::module_& module) {
       .def_rw("new_version", &A::new_version)
       .def_rw("live", &A::live)
       .def_rw("keep", &A::keep)
-      .def_rw("memory_bytes", &A::memory_bytes);
+      .def_rw("memory_bytes", &A::memory_bytes)
+      .def_rw("wait_seconds", &A::wait_seconds);
   module.def("add_rows", &AddRows, nb::arg("arguments"), nb::arg("append"),
              nb::arg("progress").none(),
              nb::sig("def add_rows(arguments: AddArguments, append: bool, progress: object) -> "
@@ -188,19 +288,21 @@ void BindArrayChanges(nb::module_& module) {
       nb::arg("path"));
   module.def(
       "drop_array",
-      [](const std::string& path, const std::string& name, bool all_versions) {
-        ChangeArrays(path, [&](ArrayChange& change) { return change.Drop(name, all_versions); });
+      [](const std::string& path, const std::string& name, bool all_versions, double wait_seconds) {
+        ChangeArrays(path, wait_seconds,
+                     [&](ArrayChange& change) { return change.Drop(name, all_versions); });
       },
-      nb::arg("path"), nb::arg("name"), nb::arg("all_versions"));
+      nb::arg("path"), nb::arg("name"), nb::arg("all_versions"), nb::arg("wait_seconds"));
   module.def(
       "set_alias",
       [](const std::string& path, const std::string& name, const std::string& alias,
-         std::optional<std::uint64_t> version) {
-        ChangeArrays(path, [&](ArrayChange& change) {
+         std::optional<std::uint64_t> version, double wait_seconds) {
+        ChangeArrays(path, wait_seconds, [&](ArrayChange& change) {
           return version ? change.SetAlias(name, alias, *version) : change.DropAlias(name, alias);
         });
       },
-      nb::arg("path"), nb::arg("name"), nb::arg("alias"), nb::arg("version").none());
+      nb::arg("path"), nb::arg("name"), nb::arg("alias"), nb::arg("version").none(),
+      nb::arg("wait_seconds"));
 }
 
 }  // namespace
@@ -211,6 +313,10 @@ void BindJobs(nb::module_& module) {
              nb::arg("keep_generations").none(), nb::arg("progress").none(),
              nb::sig("def compact(graph: Graph, repartition: bool, threads: int, keep_generations: "
                      "int | None, progress: object) -> dict[str, typing.Any]"));
+  module.def("export_folder", &ExportNow, nb::arg("graph"), nb::arg("folder"),
+             nb::arg("memory_bytes"), nb::arg("progress").none(),
+             nb::sig("def export_folder(graph: Graph, folder: str, memory_bytes: int, progress: "
+                     "object) -> dict[str, typing.Any]"));
   module.def("verify", &VerifyNow, nb::arg("path"), nb::arg("progress").none(),
              nb::sig("def verify(path: str, progress: object) -> dict[str, typing.Any]"));
   module.def("backup", &BackupNow, nb::arg("path"), nb::arg("folder"), nb::arg("keep"),
@@ -224,9 +330,10 @@ void BindJobs(nb::module_& module) {
   module.def("backups", &BackupsIn, nb::arg("folder"),
              nb::sig("def backups(folder: str) -> list[tuple[int, int, int]]"));
   module.def("repair", &RepairNow, nb::arg("path"), nb::arg("fill_holes"), nb::arg("dry_run"),
-             nb::arg("progress").none(),
-             nb::sig("def repair(path: str, fill_holes: bool, dry_run: bool, progress: object) -> "
-                     "dict[str, typing.Any]"));
+             nb::arg("wait_seconds"), nb::arg("progress").none(),
+             nb::sig("def repair(path: str, fill_holes: bool, dry_run: bool, wait_seconds: float, "
+                     "progress: object) -> dict[str, typing.Any]"));
+  BindSchemas(module);
 }
 
 }  // namespace rhizome::python

@@ -9,6 +9,7 @@
 
 #include "cache/lists/direct_neighbors.h"
 #include "handle.h"
+#include "job.h"
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/neighbor_sampling.h"
@@ -120,6 +121,7 @@ class PySampler {
       : frontier_(arguments.again ? Frontier::kAgain : Frontier::kOnce),
         edge_ids_(arguments.edge_ids),
         disjoint_(arguments.disjoint),
+        edges_per_seed_(EdgesPerSeed(arguments)),
         sampling_(graph.handle(), Make(graph, arguments)) {}
 
   /// `times` is None, or int64 of one dimension.
@@ -128,16 +130,26 @@ class PySampler {
     const Ids vertices(seeds, sampling->graph().vertex_count());
     std::optional<Times> at;
     if (!times.is_none()) at = nb::cast<Times>(times, false);
-    Sample sample = Take(Unlocked([&]() -> Result<Sample> {
+    const auto seed_times =
+        at ? std::span(at->data(), at->size()) : std::span<const std::int64_t>();
+    const auto draw = [sampling, batch, frontier = frontier_](
+                          std::span<const VertexId> seeds_of_call,
+                          std::span<const std::int64_t> times_of_call) -> Result<Sample> {
       SampledSubgraph sub = sampling->Borrow();
-      const auto seed_times =
-          at ? std::span(at->data(), at->size()) : std::span<const std::int64_t>();
       RHIZOME_RETURN_IF_ERROR(
-          sampling->sampler().SampleInto(vertices.span(), seed_times, batch, sub));
-      auto converted = Convert(*sampling, sub, frontier_);
+          sampling->sampler().SampleInto(seeds_of_call, times_of_call, batch, sub));
+      auto converted = Convert(*sampling, sub, frontier);
       sampling->GiveBack(std::move(sub));
       return converted;
-    }));
+    };
+    const auto is_long = static_cast<double>(vertices.size()) * edges_per_seed_ > kManyEdges;
+    Sample sample = Take(
+        is_long
+            ? Abandonable([draw, copy = std::vector(vertices.span().begin(), vertices.span().end()),
+                           copied_times = std::vector(seed_times.begin(), seed_times.end())] {
+                return draw(copy, copied_times);
+              })
+            : Unlocked([&] { return draw(vertices.span(), seed_times); }));
     const std::size_t edges = sample.edge_index.size() / 2;
     const auto optional = [](bool wanted, auto&& array) {
       return wanted ? std::move(array).ToNumpy() : nb::object(nb::none());
@@ -170,9 +182,30 @@ class PySampler {
     }));
   }
 
+  /// Returns an estimate of the number of edges that are drawn for one seed. A hop with all
+  /// neighbours counts as kAllEstimate.
+  static double EdgesPerSeed(const SamplerArguments& arguments) {
+    double edges = 0, frontier = 1;
+    const auto add = [&](double fanout) { edges += frontier *= std::max(fanout, 1.0); };
+    const auto estimate = [](std::int64_t fanout) {
+      return fanout == kAllNeighbors ? kAllEstimate : static_cast<double>(fanout);
+    };
+    for (const std::int64_t fanout : arguments.fanouts) add(estimate(fanout));
+    for (const auto& hop : arguments.typed_fanouts) {
+      double of_types = 0;
+      for (const std::int64_t fanout : hop) of_types += estimate(fanout);
+      add(of_types);
+    }
+    return edges;
+  }
+
+  static constexpr double kAllEstimate = 100;
+  static constexpr double kManyEdges = 1e6;  // about 0.1 s
+
   Frontier frontier_;
   bool edge_ids_;
   bool disjoint_;
+  double edges_per_seed_;
   Handle::Lease<Sampling> sampling_;
 };
 
@@ -232,7 +265,8 @@ void BindSampler(nb::module_& module) {
   nb::class_<PySampler>(module, "Sampler")
       .def(nb::init<const PyGraph&, const SamplerArguments&>(), nb::arg("graph"),
            nb::arg("arguments"))
-      .def("sample", &PySampler::Draw, nb::arg("seeds"), nb::arg("batch"), nb::arg("times").none(),
+      .def("sample", &PySampler::Draw, nb::arg("seeds").none(), nb::arg("batch"),
+           nb::arg("times").none(),
            nb::sig("def sample(self, seeds: object, batch: int, times: numpy.ndarray | None) -> "
                    "tuple[typing.Any, ...]"));
 }

@@ -21,6 +21,7 @@ class PyVertexScan {
     std::vector<VertexId> vertices;
     std::vector<ExternalId> ids;
     std::vector<TypeId> types;
+    Status status;
     scan->Unlocked([&](VertexScan& all) {
       while (vertices.size() < most_) {
         auto entry = all.Next();
@@ -29,7 +30,9 @@ class PyVertexScan {
         ids.push_back(std::move(entry->id));
         types.push_back(entry->type);
       }
+      status = all.status();
     });
+    Check(status);
     if (vertices.empty()) throw nb::stop_iteration();
     nb::list names;
     for (const ExternalId& id : ids) names.append(ToPython(id));

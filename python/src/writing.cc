@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -17,8 +18,12 @@ namespace {
 
 /// Converts a value of an edge attribute: integers to int64, all other numbers to double.
 EdgeValue ValueOf(nb::handle value) {
-  if (PyFloat_Check(value.ptr()) || !PyIndex_Check(value.ptr())) return nb::cast<double>(value);
-  return std::get<std::int64_t>(IdOf(value));
+  if (!PyFloat_Check(value.ptr()) && PyIndex_Check(value.ptr()))
+    return std::get<std::int64_t>(IdOf(value));
+  double number = 0;
+  if (PyUnicode_Check(value.ptr()) || !nb::try_cast(value, number))
+    throw nb::type_error("the value of an edge attribute must be an int or a float");
+  return number;
 }
 
 EdgeFields FieldsOf(std::string type, double weight, const nb::sequence& attributes) {
@@ -55,35 +60,44 @@ class PyBatch {
       Raise(Status::InvalidArgument("the store is open for reading: open it with mode=\"w\""));
   }
 
-  void PutVertex(nb::handle id, const std::string& type) { batch_.PutVertex(IdOf(id), type); }
-  void DeleteVertex(nb::handle id) { batch_.DeleteVertex(IdOf(id)); }
+  void PutVertex(nb::handle id, const std::string& type) { Filling().PutVertex(IdOf(id), type); }
+  void DeleteVertex(nb::handle id) { Filling().DeleteVertex(IdOf(id)); }
   void PutEdge(nb::handle src, nb::handle dst, std::string type, double weight,
                nb::sequence attributes) {
-    batch_.PutEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
+    Filling().PutEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
   }
   void UpsertEdge(nb::handle src, nb::handle dst, std::string type, double weight,
                   nb::sequence attributes) {
-    batch_.UpsertEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
+    Filling().UpsertEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
   }
 
-  /// Puts an edge for each pair of ids. `weights` is float32 [n]; `attributes` has one array [n]
-  /// per attribute, int64 or float64. rhizome.Batch.put_edges has converted them.
-  void PutEdges(nb::handle src, nb::handle dst, const std::string& type, const Column& weights,
-                const std::vector<Column>& attributes) {
+  /// Puts an edge for each pair of ids. `codes` is None, or int64 [n] with an index of `types` for
+  /// each edge; `weights` is float32 [n]; `attributes` has one array [n] per value of an edge,
+  /// int64 or float64. rhizome.Batch.put_edges has converted them.
+  void PutEdges(nb::handle src, nb::handle dst, const std::vector<std::string>& types,
+                nb::handle codes, const Column& weights, const std::vector<Column>& attributes) {
+    WriteBatch& batch = Filling();
     const std::vector<ExternalId> sources = NamesOf(src), targets = NamesOf(dst);
+    std::optional<Column> type_of;
+    if (!codes.is_none()) type_of = nb::cast<Column>(codes, false);
     CheckSame(targets.size(), sources.size(), "targets");
     CheckSame(weights.size(), sources.size(), "weights");
+    if (type_of) CheckSame(type_of->size(), sources.size(), "types");
     for (const Column& values : attributes)
       CheckSame(values.size(), sources.size(), "values of an attribute");
+    const auto* const code_of =
+        type_of ? static_cast<const std::int64_t*>(type_of->data()) : nullptr;
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      EdgeFields fields{.type = type, .weight = static_cast<const float*>(weights.data())[i]};
+      const std::size_t type = code_of == nullptr ? 0 : static_cast<std::size_t>(code_of[i]);
+      EdgeFields fields{.type = types.at(type),
+                        .weight = static_cast<const float*>(weights.data())[i]};
       for (const Column& values : attributes) fields.attributes.push_back(ValueAt(values, i));
-      batch_.PutEdge(sources[i], targets[i], std::move(fields));
+      batch.PutEdge(sources[i], targets[i], std::move(fields));
     }
   }
 
   void DeleteEdge(nb::handle src, nb::handle dst, const std::string& type) {
-    batch_.DeleteEdge(IdOf(src), IdOf(dst), type);
+    Filling().DeleteEdge(IdOf(src), IdOf(dst), type);
   }
 
   /// Puts row i of `rows`, which has the type and width of the array, for the i-th id. Ids are
@@ -95,11 +109,24 @@ class PyBatch {
       throw nb::value_error(("there are " + std::to_string(names.size()) + " ids, and " +
                              std::to_string(rows.shape(0)) + " rows")
                                 .c_str());
-    batch_.PutRows(names, array, {static_cast<const std::byte*>(rows.data()), rows.nbytes()});
+    Filling().PutRows(names, array, {static_cast<const std::byte*>(rows.data()), rows.nbytes()});
   }
 
   std::size_t size() const { return batch_.size(); }
   void Clear() { batch_.Clear(); }
+
+  /// Refuses all operations from now on.
+  void End() { ended_ = true; }
+  bool ended() const { return ended_; }
+
+  /// Returns the batch for an operation. Throws InvalidArgument after End.
+  WriteBatch& Filling() {
+    if (ended_)
+      Raise(Status::InvalidArgument(
+          "the block of this batch has ended, so nothing can be added to it; start another batch: "
+          "with graph.batch() as b"));
+    return batch_;
+  }
 
   std::tuple<std::uint64_t, std::uint64_t> Write(bool sync, bool create_types,
                                                  bool create_vertices) {
@@ -132,6 +159,7 @@ class PyBatch {
 
   std::shared_ptr<Handle> handle_;
   WriteBatch batch_;
+  bool ended_ = false;
 };
 
 }  // namespace
@@ -139,24 +167,29 @@ class PyBatch {
 void BindWriting(nb::module_& module) {
   nb::class_<PyBatch>(module, "Batch")
       .def(nb::init<const PyGraph&>(), nb::arg("graph"))
-      .def("put_vertex", &PyBatch::PutVertex, nb::arg("id"), nb::arg("type"))
-      .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id"))
-      .def("put_edge", &PyBatch::PutEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"),
+      .def("put_vertex", &PyBatch::PutVertex, nb::arg("id").none(), nb::arg("type"))
+      .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id").none())
+      .def("put_edge", &PyBatch::PutEdge, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("type"), nb::arg("weight"), nb::arg("attributes"),
            nb::sig("def put_edge(self, src: object, dst: object, type: str, weight: float, "
-                   "attributes: collections.abc.Sequence[float]) -> None"))
-      .def("upsert_edge", &PyBatch::UpsertEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"),
+                   "attributes: collections.abc.Sequence[object]) -> None"))
+      .def("upsert_edge", &PyBatch::UpsertEdge, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("type"), nb::arg("weight"), nb::arg("attributes"),
            nb::sig("def upsert_edge(self, src: object, dst: object, type: str, weight: float, "
-                   "attributes: collections.abc.Sequence[float]) -> None"))
-      .def("put_edges", &PyBatch::PutEdges, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weights"), nb::arg("attributes"),
-           nb::sig("def put_edges(self, src: object, dst: object, type: str, weights: "
-                   "numpy.ndarray, attributes: list[numpy.ndarray]) -> None"))
-      .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"))
-      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids"), nb::arg("rows"),
+                   "attributes: collections.abc.Sequence[object]) -> None"))
+      .def("put_edges", &PyBatch::PutEdges, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("types"), nb::arg("codes").none(), nb::arg("weights"), nb::arg("attributes"),
+           nb::sig("def put_edges(self, src: object, dst: object, types: list[str], codes: "
+                   "numpy.ndarray | None, weights: numpy.ndarray, "
+                   "attributes: list[numpy.ndarray]) -> None"))
+      .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src").none(), nb::arg("dst").none(),
+           nb::arg("type"))
+      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids").none(), nb::arg("rows"),
            nb::sig("def put_rows(self, array: str, ids: object, rows: numpy.ndarray) -> None"))
       .def("__len__", &PyBatch::size)
+      .def("end", &PyBatch::End)
+      .def_prop_ro("ended", &PyBatch::ended)
+      .def("check_filling", [](PyBatch& batch) { static_cast<void>(batch.Filling()); })
       .def("clear", &PyBatch::Clear)
       .def("write", &PyBatch::Write, nb::arg("sync"), nb::arg("create_types"),
            nb::arg("create_vertices"));

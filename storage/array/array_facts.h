@@ -55,10 +55,12 @@ inline constexpr std::string_view kNullAttribute = "null";
 
 /// The attribute `type` of an array of integers: what they are. `timestamp`: microseconds since
 /// 1970 in UTC (int64). `bool`: 0 or 1, of a column that bool cannot hold because it has nulls, or
-/// that edges have. Any other value is for programs.
+/// that edges have. `text`: codes (int64); code c stands for text c of the array's dictionary
+/// (text_values.h), and -1 for no text. Any other value is for programs.
 inline constexpr std::string_view kTypeAttribute = "type";
 inline constexpr std::string_view kTypeTimestamp = "timestamp";
 inline constexpr std::string_view kTypeBool = "bool";
+inline constexpr std::string_view kTypeText = "text";
 
 /// Metadata of an array (ArrayEntry::attributes).
 using ArrayAttributes = std::span<const std::pair<std::string, std::string>>;
@@ -67,6 +69,12 @@ using ArrayAttributes = std::span<const std::pair<std::string, std::string>>;
 /// The content of a store is not trusted: a `null` that is no int64 counts as absent.
 std::optional<std::int64_t> NullOf(ArrayAttributes attributes);
 std::string_view TypeOf(ArrayAttributes attributes);
+
+/// Returns whether the array holds codes of texts.
+bool HasTexts(const ArrayEntry& entry);
+
+/// An attribute of `label` with the names of its classes as a JSON list, which some importers set.
+inline constexpr std::string_view kLabelNames = "label_names";
 
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows in
 /// the format of DescribeRows, by their row numbers at the time of the repair. They have the values
@@ -84,9 +92,11 @@ Status CheckNewArrayName(std::string_view name);
 /// ".v3" and ".crc32c".
 inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
 
-/// The folders of a generation that contain arrays, and the checksums of their rows.
+/// The folders of a generation that contain arrays, the checksums of their rows, and the texts of
+/// their codes.
 inline constexpr std::string_view kArraysPrefix = "arrays/";
 inline constexpr std::string_view kSumsPrefix = "sums/";
+inline constexpr std::string_view kTextsPrefix = "texts/";
 
 /// The suffix of the array that contains the checksums of another array's rows.
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";

@@ -149,6 +149,12 @@ bool IsOfEdges(const ArrayEntry& entry) {
   return FirstDimension(entry).starts_with(kEdgeDimensionPrefix);
 }
 
+bool HasTexts(const ArrayEntry& entry) {
+  return std::any_of(entry.attributes.begin(), entry.attributes.end(), [](const auto& fact) {
+    return fact.first == kTypeAttribute && fact.second == kTypeText;
+  });
+}
+
 Status CheckNewArrayName(std::string_view name) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
   const auto taken = [&](std::string_view for_what) {

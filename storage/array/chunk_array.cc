@@ -175,7 +175,7 @@ std::string ChunkPath(std::string_view array, std::uint64_t chunk, ArrayForm for
   return fmt::format("{}/c.{}.0", ArrayFolder(array, form), chunk);
 }
 std::string_view ArrayOfFile(std::string_view path) {
-  for (const std::string_view prefix : {kArraysPrefix, kSumsPrefix}) {
+  for (const std::string_view prefix : {kArraysPrefix, kSumsPrefix, kTextsPrefix}) {
     if (!path.starts_with(prefix)) continue;
     path.remove_prefix(prefix.size());
     return path.substr(0, path.find('/') == path.npos ? 0 : path.find('/'));

@@ -37,8 +37,8 @@ std::string ChunkPath(std::string_view array, std::uint64_t chunk,
                       ArrayForm form = ArrayForm::kMarkedFill);
 std::string SidecarName(std::string_view array);
 
-/// Returns "<name>" for a file in the folder of an array, in "arrays/" or "sums/"; empty for other
-/// files.
+/// Returns "<name>" for a file in the folder of an array, in "arrays/", "sums/" or "texts/"; empty
+/// for other files.
 std::string_view ArrayOfFile(std::string_view path);
 
 /// Writes one array of shape [rows, dim] as Zarr v3, chunk by chunk in any order, below a root

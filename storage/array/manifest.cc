@@ -10,6 +10,7 @@
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/manifest_format.h"
+#include "storage/array/type_names.h"
 #include "storage/base/bytes.h"
 #include "storage/base/hash.h"
 #include "storage/base/mutant.h"
@@ -20,9 +21,10 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic = "RZMANIFE";
-constexpr std::uint32_t kVersion = 3;  // the highest that this build reads
+constexpr std::uint32_t kVersion = 4;  // the highest that this build reads
 constexpr std::uint32_t kVersionOfShards = 2;
 constexpr std::uint32_t kVersionOfForms = 3;
+constexpr std::uint32_t kVersionOfTypes = 4;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // magic to length; the body follows
 
@@ -74,6 +76,12 @@ std::uint32_t VersionOf(const Manifest& manifest) {
   const bool forms =
       std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                   [](const ArrayEntry& array) { return array.form != ArrayForm::kZeroFill; });
+  const bool texts = std::any_of(
+      manifest.files.begin(), manifest.files.end(),
+      [](const FileEntry& file) { return file.path.starts_with(kTextsPrefix); });
+  if (texts || !ArePlainTypes(manifest.info.vertex_types) ||
+      !ArePlainTypes(manifest.info.edge_types))
+    return kVersionOfTypes;
   if (forms || manifest.keep != KeepRule{}) return kVersionOfForms;
   return shards ? kVersionOfShards : 1;
 }
@@ -125,8 +133,8 @@ std::vector<std::string> DecodeNames(ByteReader& in, std::string_view field) {
   std::set<std::string_view> seen;
   names.reserve(count);  // keeps the views in `seen` valid
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    names.push_back(in.String(field, kMaxNameBytes));
-    if (in.ok()) RefuseIf(in, field, CheckName(field, names.back()));
+    names.push_back(in.String(field, kMaxTypeNameBytes));
+    if (in.ok()) RefuseIf(in, field, CheckTypeName(field, names.back()));
     if (!seen.insert(names.back()).second) in.Refuse(field, "is repeated");
   }
   return names;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace rhizome {
 inline namespace internal {
@@ -23,6 +24,8 @@ std::string TextOf(const std::exception& error) {
 Status Translate() {
   try {
     throw;
+  } catch (const StatusError& error) {
+    return error.status();
   } catch (const std::bad_alloc&) {
     return NoMemory();
   } catch (const std::length_error& error) {  // a container longer than any memory
@@ -46,6 +49,8 @@ Status Translate() {
 }
 
 }  // namespace
+
+void ThrowStatus(Status status) { throw StatusError(std::move(status)); }
 
 Status StatusOfException() noexcept {
   try {

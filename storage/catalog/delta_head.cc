@@ -56,7 +56,7 @@ std::optional<DeltaHead> ReadDeltaHead(std::span<const std::byte> record) {
 Hash128 SealDeltaRecord(std::span<std::byte> record, const Hash128& before,
                         std::span<const DeltaRow> rows) {
   RHIZOME_CHECK(record.size() >= kStateAt + before.size() &&
-                static_cast<std::uint8_t>(record[0]) == kDeltaRecordVersion);
+                static_cast<std::uint8_t>(record[0]) >= kPlainDeltaRecordVersion);
   const auto state = record.subspan(kStateAt, before.size());
   std::copy(before.begin(), before.end(), state.begin());
   Hash128 after = Xxh3(record);

@@ -12,9 +12,10 @@
 namespace rhizome {
 inline namespace internal {
 
-/// The version of a commit's record (storage/FORMAT.md, "Catalogue records"). Version 1 has no
-/// state.
-inline constexpr std::uint8_t kDeltaRecordVersion = 2;
+/// The versions of a commit's record (storage/FORMAT.md, "Catalogue records"). Version 1 has no
+/// state; a record that adds a type whose name is not plain (ArePlainTypes) has version 3.
+inline constexpr std::uint8_t kDeltaRecordVersion = 3;
+inline constexpr std::uint8_t kPlainDeltaRecordVersion = 2;
 
 /// The head of a commit's record, which this layer reads; the rest belongs to index/.
 struct DeltaHead {
@@ -31,7 +32,7 @@ HistoryState ReadHistoryState(ByteReader& in);
 std::optional<DeltaHead> ReadDeltaHead(std::span<const std::byte> record);
 
 /// Computes HistoryState::commits after a commit from the value before it, and writes it into the
-/// record, which must have version 2. The hash covers the whole record and the rows, in their
+/// record, which must not have version 1. The hash covers the whole record and the rows, in their
 /// order.
 Hash128 SealDeltaRecord(std::span<std::byte> record, const Hash128& before,
                         std::span<const DeltaRow> rows);

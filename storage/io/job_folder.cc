@@ -46,20 +46,6 @@ Result<Mark> MarkOf(FileSystem& fs, const Path& folder, std::vector<DirectoryEnt
   return text.starts_with("rhizome") ? Mark::kOld : Mark::kNone;
 }
 
-Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
-  const auto entries = fs.List(folder);
-  if (!entries) return entries.error();
-  RHIZOME_ASSIGN_OR_RETURN(const Mark mark, MarkOf(fs, folder, *entries));
-  const bool ours = mark == Mark::kJob || mark == Mark::kBare;
-  if (!ours && !RHIZOME_MUTANT("unmarked scratch is removed")) return Status::Ok();
-  if (mark == Mark::kBare && entries->empty()) return fs.RemoveDirectory(folder);
-  if (mark == Mark::kBare && std::all_of(entries->begin(), entries->end(), IsForeignEntry))
-    return Status::Ok();
-  const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, MarkText());
-  if (!lock) return lock.error();
-  return RemoveJobFolder(fs, folder);
-}
-
 Status NotPlain(const Path& path) {
   return Status::Corruption(
       fmt::format("'{}' is a link, a pipe or a device, but a store or a folder of backups holds "
@@ -67,9 +53,7 @@ Status NotPlain(const Path& path) {
                   path.string()));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& folder) {
+Result<std::unique_ptr<FileLock>> TryToClaim(FileSystem& fs, const Path& folder) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
   const auto entries = fs.List(folder);
   if (!entries) return Fail(entries.error());
@@ -88,6 +72,18 @@ Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& fol
   return lock;
 }
 
+}  // namespace
+
+// Until the folder has a mark, another process may remove it as the leftover of a killed job.
+Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& folder) {
+  constexpr int kAttempts = 10;
+  for (int attempt = 1;; ++attempt) {
+    auto lock = TryToClaim(fs, folder);
+    const bool removed = !lock && lock.error().code() == StatusCode::kNotFound;
+    if (!removed || attempt == kAttempts) return lock;
+  }
+}
+
 Status RemoveJobFolder(FileSystem& fs, const Path& folder) {
   RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, folder));
   const auto entries = fs.List(folder);
@@ -100,6 +96,20 @@ Status RemoveJobFolder(FileSystem& fs, const Path& folder) {
   // The mark is removed last, after a sync, so that a power cut leaves no files without it.
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
   return RemoveTree(fs, folder);
+}
+
+Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
+  const auto entries = fs.List(folder);
+  if (!entries) return entries.error();
+  RHIZOME_ASSIGN_OR_RETURN(const Mark mark, MarkOf(fs, folder, *entries));
+  const bool ours = mark == Mark::kJob || mark == Mark::kBare;
+  if (!ours && !RHIZOME_MUTANT("unmarked scratch is removed")) return Status::Ok();
+  if (mark == Mark::kBare && entries->empty()) return fs.RemoveDirectory(folder);
+  if (mark == Mark::kBare && std::all_of(entries->begin(), entries->end(), IsForeignEntry))
+    return Status::Ok();
+  const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, MarkText());
+  if (!lock) return lock.error();
+  return RemoveJobFolder(fs, folder);
 }
 
 Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {

@@ -24,6 +24,10 @@ Status RemoveJobFolder(FileSystem& fs, const Path& folder);
 /// folder contains something other than files and folders; nothing is removed from that folder.
 Status RemoveIdleJobs(FileSystem& fs, const Path& scratch);
 
+/// Removes one such folder of scratch/. A folder that is no job's remains. Errors: kBusy, the job
+/// is running; kNotFound, kAlreadyExists, the folder changed in the meantime; as RemoveIdleJobs.
+Status RemoveIdleJob(FileSystem& fs, const Path& folder);
+
 /// The state of a folder in scratch/.
 enum class JobState : std::uint8_t {
   kNone,    ///< not of a job: it is never removed

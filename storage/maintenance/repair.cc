@@ -14,6 +14,7 @@
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/coordinates.h"
+#include "storage/array/text_files.h"
 #include "storage/array/file_copy.h"
 #include "storage/array/manifest_format.h"
 #include "storage/array/zarr_format.h"
@@ -100,6 +101,7 @@ class Repair {
   Status RepairInGeneration(const std::string& file, const std::string& relative);
   Status RepairArrayFile(const std::string& file, const std::string& relative);
   Status RepairCoordinate(const std::string& file, const FileEntry& entry, const std::string& name);
+  Status RepairTexts(const std::string& file, const FileEntry& entry, const ArrayEntry& array);
   Status QuarantineManifests(const std::string& folder);
   Status Rebuild(const std::string& file, const FileEntry& entry, std::span<const std::byte> bytes,
                  std::string_view from);
@@ -127,6 +129,8 @@ class Repair {
   Status GiveSecondName(const Path& from, const Path& to, const FileInfo& info);
   Path NewQuarantine();
   Status QuarantineArray(const std::string& array);
+  std::string HowLost(const std::string& array, const std::set<std::uint64_t>& chunks,
+                      const SoundRows& rows, bool fill) const;
   Status TakeCareOfLostArrays();
   Result<bool> TryRows(const std::string& file, const FileEntry& entry, const ArrayEntry& array,
                        std::uint64_t chunk);
@@ -153,6 +157,7 @@ class Repair {
   std::string generation_;      // folder of the current generation, relative to the store
   std::set<std::string> done_;  // files that were restored
   std::map<std::string, std::set<std::uint64_t>> lost_chunks_;  // by array
+  std::set<std::string> lost_texts_;                            // arrays that lost texts of codes
   std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;      // quarantine folders
 };
 
@@ -661,6 +666,7 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
   const ArrayEntry* array = FindStoredArray(current_->arrays, name);
   if (entry == nullptr) return Quarantine(file);
   if (array == nullptr) return RepairCoordinate(file, *entry, name);
+  if (relative.starts_with(kTextsPrefix)) return RepairTexts(file, *entry, *array);
   if (relative.ends_with("/zarr.json")) {
     const std::string text = EncodeArrayJson(*array);
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");
@@ -675,6 +681,22 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
     if (from_rows) return Status::Ok();
   }
   lost_chunks_[name].insert(*chunk);
+  return Status::Ok();
+}
+
+/// Repairs a file of an array's dictionary of texts. zarr.json follows from the array's attributes.
+Status Repair::RepairTexts(const std::string& file, const FileEntry& entry,
+                           const ArrayEntry& array) {
+  if (entry.path == TextsJsonPath(array.name)) {
+    if (const auto shape = ShapeOfTexts(array)) {
+      const std::string text = EncodeTextsJson(*shape);
+      return Rebuild(file, entry, std::as_bytes(std::span(text)), "the manifest");
+    }
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, entry));
+  if (done) return Status::Ok();
+  lost_chunks_[array.name];
+  lost_texts_.insert(array.name);
   return Status::Ok();
 }
 
@@ -809,6 +831,7 @@ Status Repair::FillHoles(SoundRows& rows) {
     entry.attributes.emplace_back(kLostRowsAttribute, lost);
     std::sort(entry.attributes.begin(), entry.attributes.end());
   }
+  if (lost_texts_.contains(array)) RemoveTexts(entry);
   RHIZOME_RETURN_IF_ERROR(TakeScratch());
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, ChunkArrayWriter::Create(fs_, Scratch(), entry));
   std::vector<std::byte> bytes;
@@ -836,10 +859,26 @@ Status Repair::FillHoles(SoundRows& rows) {
 Status Repair::ChangeArrays(const std::function<Status(ArrayChange&)>& steps) {
   if (RHIZOME_MUTANT("repair lets go of the lock")) {
     lock_.reset();
-    return ArrayChange::Run(fs_, store_, 0, steps);
+    return ArrayChange::Run(fs_, store_, {}, steps);
   }
   LockIsHeld held(fs_, store_ / kLockName);
-  return ArrayChange::Run(held, store_, current_->generation, steps);
+  return ArrayChange::Run(held, store_, {.generation = current_->generation, .id = id_}, steps);
+}
+
+/// Returns what is lost of an array, and what the repair does about it.
+std::string Repair::HowLost(const std::string& array, const std::set<std::uint64_t>& chunks,
+                            const SoundRows& rows, bool fill) const {
+  const std::string_view dropped = "the array was dropped, and its files moved to quarantine";
+  if (lost_texts_.contains(array) && rows.lost().empty())
+    return fmt::format("texts of its codes lost; {}",
+                       fill ? "the codes are kept as integers without texts"
+                            : fmt::format("{} (`fill_holes` keeps its codes)", dropped));
+  const std::string which =
+      chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
+  return fmt::format(
+      "{} lost; {}", which,
+      fill ? "they now count as rows that were never put, and are listed in lost_rows"
+           : fmt::format("{} (`fill_holes` keeps its other rows)", dropped));
 }
 
 Status Repair::TakeCareOfLostArrays() {
@@ -849,15 +888,8 @@ Status Repair::TakeCareOfLostArrays() {
     RHIZOME_RETURN_IF_ERROR(QuarantineArray(array));
     RHIZOME_ASSIGN_OR_RETURN(auto rows,
                              SoundRows::Find(fs_, store_ / generation_, *current_, array, chunks));
-    const std::string which =
-        chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
     const bool fill = options_.fill_holes && !edges;
-    Lost(
-        fmt::format("array '{}'", ShownName(array)),
-        fmt::format("{} lost; {}", which,
-                    fill ? "they now count as rows that were never put, and are listed in lost_rows"
-                         : "the array was dropped, and its files moved to quarantine (`fill_holes` "
-                           "keeps its other rows)"));
+    Lost(fmt::format("array '{}'", ShownName(array)), HowLost(array, chunks, rows, fill));
     if (options_.dry_run) continue;
     if (fill)
       RHIZOME_RETURN_IF_ERROR(FillHoles(rows));
@@ -932,7 +964,7 @@ Result<RepairReport> Repair::Run() {
     if (!*one && one->error().code() != StatusCode::kNotFound) return Fail(one->error());
   if (!format && !generations)
     return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
-  RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_));
+  RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_, options_.wait));
   RHIZOME_RETURN_IF_ERROR(CheckId());
   std::set<std::string> seen;  // files that were handled; a file may have several damages
   for (const Damage& damage : report_.found) seen.insert(damage.file);

@@ -17,7 +17,8 @@ std::span<const UpgradeStep> UpgradeSteps() { return {}; }
 namespace {
 
 Result<UpgradeReport> Upgrade(FileSystem& fs, const Path& path, std::uint64_t to,
-                              std::span<const UpgradeStep> steps, const JobControl& control) {
+                              std::span<const UpgradeStep> steps, const JobControl& control,
+                              const LockWait& wait) {
   const auto enclosed = fs.Enclose(path);
   UpgradeReport report{.to = to};
   RHIZOME_ASSIGN_OR_RETURN(report.from, ReadFormatVersion(fs, path));
@@ -27,7 +28,7 @@ Result<UpgradeReport> Upgrade(FileSystem& fs, const Path& path, std::uint64_t to
         path.string(), report.from, to)));
   }
   if (report.from == to) return report;
-  RHIZOME_ASSIGN_OR_RETURN(const auto lock, LockForWriting(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lock, LockForWriting(fs, path, wait));
   for (std::uint64_t format = report.from; format < to; ++format) {
     const auto step = std::find_if(steps.begin(), steps.end(),
                                    [&](const UpgradeStep& one) { return one.from == format; });
@@ -44,17 +45,18 @@ Result<UpgradeReport> Upgrade(FileSystem& fs, const Path& path, std::uint64_t to
 }  // namespace
 
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
-                                   std::span<const UpgradeStep> steps,
-                                   const JobControl& control) try {
-  return WithAbsolute(
-      fs, path, [&](const Path& absolute) { return Upgrade(fs, absolute, to, steps, control); });
+                                   std::span<const UpgradeStep> steps, const JobControl& control,
+                                   const LockWait& wait) try {
+  return WithAbsolute(fs, path, [&](const Path& absolute) {
+    return Upgrade(fs, absolute, to, steps, control, wait);
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }
 
-Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path,
-                                   const JobControl& control) try {
-  return UpgradeStore(fs, path, kStoreFormatVersion, UpgradeSteps(), control);
+Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, const JobControl& control,
+                                   const LockWait& wait) try {
+  return UpgradeStore(fs, path, kStoreFormatVersion, UpgradeSteps(), control, wait);
 } catch (...) {
   return Fail(StatusOfException());
 }

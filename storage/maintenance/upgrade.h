@@ -7,6 +7,7 @@
 #include "rhizome/file_system.h"
 #include "rhizome/job_control.h"
 #include "rhizome/status.h"
+#include "rhizome/store_options.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -27,12 +28,14 @@ struct UpgradeReport {
 };
 
 /// Converts the store at `path` to the format of this build, step by step. A store that already has
-/// this format is not changed. Errors: kNotFound, no store; kUnsupported, a newer format; kBusy;
-/// kCorruption; errors of the steps.
-Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, const JobControl& control);
+/// this format is not changed. `wait` is the time to wait for the writer's lock. Errors: kNotFound,
+/// no store; kUnsupported, a newer format; kBusy; kCorruption; errors of the steps.
+Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, const JobControl& control,
+                                   const LockWait& wait = {});
 
 /// Converts a store to format `to` by `steps`. Called by the above and by its test.
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
-                                   std::span<const UpgradeStep> steps, const JobControl& control);
+                                   std::span<const UpgradeStep> steps, const JobControl& control,
+                                   const LockWait& wait = {});
 
 }  // namespace rhizome

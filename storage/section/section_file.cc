@@ -10,6 +10,7 @@
 #include "storage/base/hash.h"
 #include "storage/base/little_endian.h"
 #include "storage/section/block_file.h"
+#include "storage/section/paged_sections.h"
 #include "storage/section/section_format.h"
 
 namespace rhizome {
@@ -204,6 +205,10 @@ Result<SectionFile> SectionFile::Load(FileSystem& fs, const Path& path, FileKind
     file.entries_.push_back(
         {entry.kind, entry.element_bytes, entry.offset_bytes, entry.element_count, nullptr});
   }
+  if (options.paged) {
+    RHIZOME_ASSIGN_OR_RETURN(file.pages_, PagedSections::Create(*file.blocks_));
+    return file;
+  }
   RHIZOME_RETURN_IF_ERROR(options.leave.empty() ? file.LoadAll(options.io)
                                                 : file.LoadSome(options.leave, options.io));
   return file;
@@ -275,6 +280,15 @@ const SectionFile::Entry* SectionFile::Find(std::uint32_t kind) const {
   return nullptr;
 }
 
+Result<const PagedSection*> SectionFile::Page(std::uint32_t kind, std::uint64_t expected_count,
+                                              std::uint64_t limit) const {
+  RHIZOME_CHECK(paged());
+  RHIZOME_RETURN_IF_ERROR(Expect(kind, ElementBytes(kind), expected_count));
+  const Entry& entry = *Find(kind);
+  return &pages_->Page({entry.kind, entry.element_bytes, entry.offset_bytes, entry.count, 0},
+                       limit);
+}
+
 bool SectionFile::Has(std::uint32_t kind) const { return Find(kind) != nullptr; }
 
 std::uint32_t SectionFile::ElementBytes(std::uint32_t kind) const {
@@ -333,6 +347,8 @@ Result<std::span<const std::byte>> SectionFile::RawSection(std::uint32_t kind,
                                                            std::uint64_t expected_count) const {
   RHIZOME_RETURN_IF_ERROR(Expect(kind, element_bytes, expected_count));
   const Entry* const entry = Find(kind);
+  if (entry->data == nullptr && paged())
+    return pages_->Fetch(entry->offset_bytes, entry->count * entry->element_bytes);
   if (entry->data == nullptr)
     return Fail(Status::InvalidArgument(
         fmt::format("{}: section {} was not loaded into memory", path_.string(), kind)));

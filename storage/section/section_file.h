@@ -9,12 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/status.h"
 #include "rhizome/types.h"
 #include "storage/io/io_queue.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
+class PagedSection;
+class PagedSections;
+}  // namespace internal
 inline namespace internal {
 
 /// The purpose of a section file. Stored on disk: never renumber, only append.
@@ -76,9 +81,10 @@ class SectionFileWriter {
 class BlockFile;
 
 /// A section file that was loaded and verified: all block checksums, the tables, the footer.
-/// Sections may be left on disk; ReadBytes then reads and verifies parts of them.
-/// Threads: const functions may be called from many threads. Ownership: spans of sections are valid
-/// for the lifetime of the file, even after it was moved.
+/// Sections may be left on disk; ReadBytes then reads and verifies parts of them. A paged file
+/// reads each block when it is first used. Threads: const functions may be called from many
+/// threads. Ownership: spans of sections are valid for the lifetime of the file, even after it was
+/// moved.
 class SectionFile {
  public:
   SectionFile();  ///< no sections
@@ -89,6 +95,10 @@ class SectionFile {
   struct LoadOptions {
     /// Kinds of sections to leave on disk.
     std::span<const std::uint32_t> leave = {};
+
+    /// Reads nothing but the tables; `leave` has no meaning then. Section reads a whole section,
+    /// Page returns one that is read block by block.
+    bool paged = false;
 
     /// The expected CRC-32C of the whole file, from a manifest.
     std::optional<std::uint32_t> crc32c = {};
@@ -132,6 +142,15 @@ class SectionFile {
     return Section<T>(kind, Count(kind));
   }
 
+  /// Returns whether the sections are read when they are used (LoadOptions::paged).
+  bool paged() const { return pages_ != nullptr; }
+
+  /// Returns a section of a paged file, whose elements must be below `limit`. It lives as long as
+  /// the file, even after the file was moved. Call it while the file is opened, from one thread.
+  /// Errors: kCorruption, as for Section.
+  Result<const PagedSection*> Page(std::uint32_t kind, std::uint64_t expected_count,
+                                   std::uint64_t limit) const;
+
   /// Returns the number of elements of a section; 0 if it is absent.
   std::uint64_t Count(std::uint32_t kind) const;
 
@@ -154,7 +173,7 @@ class SectionFile {
   Result<std::vector<std::byte>> ReadBytes(std::uint64_t offset_bytes,
                                            std::uint64_t size_bytes) const;
 
-  /// The open file if sections were left on disk, otherwise nullptr.
+  /// The open file if sections were left on disk, or the file is paged; otherwise nullptr.
   const BlockFile* blocks() const { return blocks_.get(); }
 
   const Path& path() const { return path_; }
@@ -169,7 +188,7 @@ class SectionFile {
     std::uint32_t element_bytes;
     std::uint64_t offset_bytes;
     std::uint64_t count;
-    const std::byte* data;  // count * element_bytes bytes; null: left on disk
+    const std::byte* data;  // count * element_bytes bytes; null: left on disk, or paged
   };
   const Entry* Find(std::uint32_t kind) const;
   Result<std::span<const std::byte>> RawSection(std::uint32_t kind, std::uint32_t element_bytes,
@@ -182,6 +201,7 @@ class SectionFile {
   std::vector<std::byte> bytes_;        // set by Parse
   std::vector<AlignedBuffer> buffers_;  // set by Load
   std::unique_ptr<BlockFile> blocks_;
+  std::unique_ptr<PagedSections> pages_;  // null: not paged
   std::vector<Entry> entries_;
 };
 

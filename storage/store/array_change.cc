@@ -11,6 +11,7 @@
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/file_copy.h"
+#include "storage/array/text_files.h"
 #include "storage/array/zarr_format.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
@@ -44,7 +45,8 @@ std::string ListArrays(const Manifest& manifest) {
 Status CheckSource(const ArraySource& source) {
   const auto owned = [&](const FileEntry& file) {
     return std::any_of(source.arrays.begin(), source.arrays.end(), [&](const ArrayEntry& array) {
-      return file.path.starts_with(ArrayFolder(array.name, array.form) + "/");
+      return file.path.starts_with(ArrayFolder(array.name, array.form) + "/") ||
+             file.path.starts_with(TextsFolder(array.name) + "/");
     });
   };
   for (const ArrayEntry& array : source.arrays) RHIZOME_RETURN_IF_ERROR(CheckStoredArray(array));
@@ -61,16 +63,24 @@ Status CheckSource(const ArraySource& source) {
       fmt::format("{} arrays to publish; only one is possible at a time", main));
 }
 
-const std::string& MainName(const ArraySource& source) {
-  const auto main = std::find_if(source.arrays.begin(), source.arrays.end(),
-                                 [](const ArrayEntry& array) { return !IsSidecar(array.name); });
-  return main->name;
+const ArrayEntry& MainOf(const ArraySource& source) {
+  return *std::find_if(source.arrays.begin(), source.arrays.end(),
+                       [](const ArrayEntry& array) { return !IsSidecar(array.name); });
+}
+
+const std::string& MainName(const ArraySource& source) { return MainOf(source).name; }
+
+/// Returns whether the source is an array of texts without a dictionary of its own.
+bool LacksTexts(const ArraySource& source) {
+  return HasTexts(MainOf(source)) &&
+         std::none_of(source.files.begin(), source.files.end(),
+                      [](const FileEntry& file) { return file.path.starts_with(kTextsPrefix); });
 }
 
 }  // namespace
 
 /// The steps of a change in memory, and its commit. Files get their new names as hard links, or are
-/// copied if the file system has no links; only zarr.json, which contains the array's name, is
+/// copied if the file system has no links; only an array's zarr.json, which contains its name, is
 /// rewritten.
 class ArrayChange::Impl {
  public:
@@ -106,9 +116,12 @@ class ArrayChange::Impl {
   ArraySeries& SeriesOf(std::string_view name);
   Status Publish(const ArraySource& source, const std::string& stored);
   Status PublishOne(const ArraySource& source, const ArrayEntry& entry, const std::string& stored);
+  void LinkFiles(const Path& root, std::span<const FileEntry> files, const std::string& from,
+                 const std::string& to);
   Status MoveStored(const std::string& from, const std::string& to);
   void RemoveStored(std::string_view stored);
   Status DropVersion(std::string_view name, std::uint64_t version);
+  Status CheckNoDelta(std::string_view name) const;
   Status DropEdgeAttribute(std::string_view name);
   Status NotFound(std::string_view reference) const;
   Result<ArrayAlias*> FindAlias(std::string_view name, std::string_view alias);
@@ -124,17 +137,19 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) {
 }
 
 /// Runs a change in these steps:
-///   1. Makes the disk's reserve available if `generation` is 0.
-///   2. Opens the store for writing, and checks that it is at the requested generation.
+///   1. Makes the disk's reserve available if any generation is accepted.
+///   2. Opens the store for writing, and checks that it is the expected one.
 ///   3. `steps` makes the change in memory, which is then committed.
 ///   4. Closes the store, and removes the files of dropped arrays that no reader uses.
-Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
+Status ArrayChange::Run(FileSystem& fs, const Path& path, const ChangedStore& expected,
                         const std::function<Status(ArrayChange&)>& steps) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) -> Status {
     std::optional<ReserveInUse> reserve;
+    const std::uint64_t generation = expected.generation;
     if (generation == 0) reserve.emplace(fs, absolute);
     RHIZOME_ASSIGN_OR_RETURN(auto store,
-                             Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false));
+                             Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false,
+                                                   {.wait = expected.wait, .id = expected.id}));
     const std::uint64_t current = store->manifest().generation;
     if (generation != 0 && generation != current) {
       return Status::InvalidArgument(
@@ -144,11 +159,12 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
     RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
     RHIZOME_RETURN_IF_ERROR(steps(change));
     const bool drops = change.impl_->drops_;
+    const StoreId id = store->id();
     RHIZOME_RETURN_IF_ERROR(change.Commit());
     // Remove the files of dropped arrays now if no reader uses them. Otherwise, or if this fails, a
     // later opening for writing removes them.
     store.reset();
-    if (drops) static_cast<void>(RemoveDropped(fs, absolute));
+    if (drops) static_cast<void>(RemoveDropped(fs, absolute, id));
     return Status::Ok();
   });
 } catch (...) {
@@ -162,9 +178,9 @@ Status ArrayChange::CheckNoWriter(FileSystem& fs, const Path& path) try {
   return StatusOfException();
 }
 
-Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
+Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path, const StoreId& id) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
-    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false);
+    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false, {.id = id});
     return store ? Status::Ok() : store.error();
   });
 } catch (...) {
@@ -178,7 +194,8 @@ Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
 Result<bool> ArrayChange::Impl::IsFresh(std::string_view stored) const {
   if (FindStoredArray(next_.arrays, stored) != nullptr) return false;
   const auto used = [&](const FileEntry& file) {
-    return file.path.starts_with(ArrayFolder(stored) + "/");
+    return file.path.starts_with(ArrayFolder(stored) + "/") ||
+           file.path.starts_with(TextsFolder(stored) + "/");
   };
   const auto now = store_->impl_->Shown();
   if (std::any_of(now->files.begin(), now->files.end(), used)) return false;
@@ -237,8 +254,21 @@ Status ArrayChange::Impl::PublishOne(const ArraySource& source, const ArrayEntry
     next_.files.push_back(made.entry);
     new_files_.push_back(std::move(made));
   }
+  LinkFiles(source.root, source.files, TextsFolder(entry.name) + "/", TextsFolder(stored) + "/");
   next_.arrays.push_back(std::move(renamed));
   return Status::Ok();
+}
+
+/// Adds the files in the folder `from` below `root`, as links in the folder `to`.
+void ArrayChange::Impl::LinkFiles(const Path& root, std::span<const FileEntry> files,
+                                  const std::string& from, const std::string& to) {
+  for (const FileEntry& file : files) {
+    if (!file.path.starts_with(from)) continue;
+    NewFile made{root / file.path, {}, file};
+    made.entry.path = to + file.path.substr(from.size());
+    next_.files.push_back(made.entry);
+    new_files_.push_back(std::move(made));
+  }
 }
 
 Status ArrayChange::Impl::Publish(const ArraySource& source, const std::string& stored) {
@@ -329,8 +359,12 @@ Result<std::string> ArrayChange::Impl::Replace(std::string_view reference,
     for (ArrayAlias& alias : SeriesOf(name).aliases)
       std::replace(alias.history.begin(), alias.history.end(), version->second, next);
   }
+  // The codes of an array that is rewritten keep their texts.
+  const std::vector<FileEntry> texts = LacksTexts(source) ? next_.files : std::vector<FileEntry>();
   RemoveStored(old_name);
   std::string stored = VersionName(name, next);
+  LinkFiles(store_->GenerationFolder(), texts, TextsFolder(old_name) + "/",
+            TextsFolder(stored) + "/");
   RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
   return stored;
 } catch (...) {
@@ -356,6 +390,29 @@ Status ArrayChange::Impl::DropVersion(std::string_view name, std::uint64_t versi
   return Status::Ok();
 }
 
+// A commit of the delta has values of all edge attributes, without their names or number: without
+// one of the attributes it could not be read.
+Status ArrayChange::Impl::CheckNoDelta(std::string_view name) const {
+  {
+    const MutexLock lock(store_->impl_->commits_);
+    if (store_->impl_->delta_claimed_)
+      return Status::Busy(fmt::format(
+          "'{}': a graph of this process writes to the store; close it before the edge attribute "
+          "'{}' is dropped",
+          store_->path().string(), name));
+  }
+  bool any = false;
+  const Status scanned = store_->ScanDelta(store_->base_sequence(), [&](std::uint64_t, auto) {
+    any = true;
+    return Status::Interrupted("one is enough");
+  });
+  if (!any) return scanned;
+  return Status::InvalidArgument(fmt::format(
+      "the edge attribute '{}' has values in commits since the last compaction; compact "
+      "the store before the attribute is dropped",
+      name));
+}
+
 Status ArrayChange::Impl::DropEdgeAttribute(std::string_view name) {
   std::vector<std::string> parts;
   for (const ArrayEntry& array : next_.arrays) {
@@ -364,6 +421,7 @@ Status ArrayChange::Impl::DropEdgeAttribute(std::string_view name) {
     if (array.name == fmt::format("{}.{}", name, suffix)) parts.push_back(array.name);
   }
   if (parts.empty()) return NotFound(name);
+  RHIZOME_RETURN_IF_ERROR(CheckNoDelta(name));
   for (const std::string& part : parts) RemoveStored(part);
   return Status::Ok();
 }

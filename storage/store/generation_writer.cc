@@ -11,8 +11,10 @@
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/manifest_format.h"
+#include "storage/base/check.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mutant.h"
+#include "storage/base/quietly.h"
 #include "storage/io/files.h"
 #include "storage/store/store_files.h"
 #include "storage/store/store_impl.h"
@@ -21,11 +23,11 @@ namespace rhizome {
 inline namespace internal {
 
 // Writes a generation in these steps:
-//   1. Create marks the generation as being written, and creates its folder and PIN.
+//   1. Create marks the generation as being written, creates its folder, and locks its PIN.
 //   2. CreateFile and AddArray add files and arrays to the manifest.
 //   3. Seal sorts the manifest's lists, carries over the series, and syncs all folders.
 //   4. Commit lets the Store write and commit the manifest. Preview does the slow part of this in
-//      advance.
+//      advance. CommitInto does it through another handle, for a generation that a reader wrote.
 
 namespace {
 
@@ -44,10 +46,7 @@ Status SortUnique(Entries& entries, Key key, std::string_view what) {
 
 Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) try {
   const MutexLock files(store.impl_->files_);  // waits until no orphans are being removed
-  {
-    const MutexLock lock(store.impl_->commits_);
-    RHIZOME_RETURN_IF_ERROR(store.impl_->CheckWritable());
-  }
+  RHIZOME_RETURN_IF_ERROR(store.impl_->CheckMayBuild());
   const std::uint64_t generation = store.impl_->Shown()->generation + 1;
   std::unique_ptr<GenerationWriter> writer;
   {
@@ -64,16 +63,49 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
   writer->manifest_.version = 1;
   writer->manifest_.keep = store.impl_->Shown()->keep;
   writer->root_ = Store::GenerationFolder(store.path(), writer->manifest_.generation);
-  // An earlier attempt on the same handle may have left a folder.
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(store.fs(), writer->root_));
-  RHIZOME_RETURN_IF_ERROR(store.fs().CreateDirectory(writer->root_));
-  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(store.fs(), writer->root_ / kPinName, {}));
+  RHIZOME_RETURN_IF_ERROR(writer->Begin());
   return writer;
 } catch (...) {
   return Fail(StatusOfException());
 }
 
-GenerationWriter::~GenerationWriter() { store_.impl_->EndBuilding(); }
+// A handle for reading holds the writer's lock here, so that no other process commits or removes a
+// generation. If one did so before, the folder may be that of the current generation.
+Status GenerationWriter::Begin() {
+  if (store_.writable()) return ClaimFolder();
+  RHIZOME_ASSIGN_OR_RETURN(const auto lock, LockForWriting(store_.fs(), store_.path()));
+  RHIZOME_RETURN_IF_ERROR(store_.impl_->catalog_->CatchUp());
+  RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, store_.impl_->catalog_->Current());
+  if (record.generation + 1 == manifest_.generation) return ClaimFolder();
+  return Status::InvalidArgument(
+      fmt::format("'{}' is now at generation {}: another process compacted it; begin again",
+                  store_.path().string(), record.generation));
+}
+
+// Creates the folder and locks its PIN. A killed writer may have left the folder.
+Status GenerationWriter::ClaimFolder() {
+  const Path pin = root_ / kPinName;
+  if (fs().Stat(pin)) {
+    const auto unused = fs().Lock(pin, FileSystem::LockMode::kExclusive, "");
+    if (!unused && unused.error().code() == StatusCode::kBusy)
+      return Status::Busy(
+          fmt::format("'{}' is being compacted by another process", store_.path().string()));
+    if (!unused) return unused.error();
+  }
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), root_));
+  RHIZOME_RETURN_IF_ERROR(fs().CreateDirectory(root_));
+  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs(), pin, {}));
+  RHIZOME_ASSIGN_OR_RETURN(pin_, fs().Lock(pin, FileSystem::LockMode::kShared, ""));
+  return Status::Ok();
+}
+
+// A writer's handle removes the files of a failed attempt itself (Store::CollectGarbage). After a
+// commit that failed, only opening for writing knows whether they are the current generation.
+GenerationWriter::~GenerationWriter() {
+  if (pin_ != nullptr && !store_.writable() && !commit_began_)
+    Quietly([&] { static_cast<void>(RemoveTree(fs(), root_)); });
+  store_.impl_->EndBuilding();
+}
 
 Result<std::unique_ptr<GenerationWriter::File>> GenerationWriter::CreateFile(
     std::string_view relative_path) try {
@@ -146,7 +178,12 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
   }
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.files, path, "file"));
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
-  manifest_.series = CarrySeries(store_.impl_->Shown()->series, manifest_.arrays);
+  manifest_.series =
+      CarrySeries(series_ ? *series_ : store_.impl_->Shown()->series, manifest_.arrays);
+  const auto by_name = [](const ArraySeries& one) -> const std::string& { return one.name; };
+  RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.series, by_name, "series"));
+  for (const ArraySeries& one : manifest_.series)
+    RHIZOME_RETURN_IF_ERROR(CheckSeries(one, manifest_.arrays));
   return SyncFolders();
 }
 
@@ -176,6 +213,37 @@ Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_s
   return Status::Ok();
 } catch (...) {
   return StatusOfException();
+}
+
+Status GenerationWriter::CommitInto(Store& store, const GenerationInfo& info,
+                                    std::uint64_t base_sequence) try {
+  if (&store == &store_) return Commit(info, base_sequence);
+  RHIZOME_CHECK(prepared_);
+  RHIZOME_RETURN_IF_ERROR(CheckSameState(store, base_sequence));
+  commit_began_ = true;
+  RHIZOME_RETURN_IF_ERROR(store.impl_->CommitPrepared(manifest_, base_sequence));
+  store_.impl_->EndBuilding();
+  return Status::Ok();
+} catch (...) {
+  return StatusOfException();
+}
+
+// The generation was made from the files and the commits that store_ sees. `store` must have the
+// same files, and the same commits up to base_sequence.
+Status GenerationWriter::CheckSameState(const Store& store, std::uint64_t base_sequence) const {
+  const bool same_files =
+      store.id() == store_.id() &&
+      store.impl_->Shown()->generation == store_.impl_->Shown()->generation &&
+      store.impl_->numbers().manifest_xxh3 == store_.impl_->numbers().manifest_xxh3;
+  if (same_files) {
+    RHIZOME_ASSIGN_OR_RETURN(const HistoryState from, store_.StateAt(base_sequence));
+    RHIZOME_ASSIGN_OR_RETURN(const HistoryState now, store.StateAt(base_sequence));
+    if (from.commits == now.commits) return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format(
+      "'{}' was compacted, or its arrays were changed, while generation {} was written; nothing "
+      "was committed; compact again",
+      store_.path().string(), manifest_.generation));
 }
 
 }  // namespace internal

@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
@@ -17,14 +20,20 @@
 namespace rhizome {
 inline namespace internal {
 
-/// Writes the files of a new generation and commits it. If it is destroyed without Commit, its
-/// files are orphans, which the next opening for writing removes.
+/// Writes the files of a new generation and commits it. A shared lock on the generation's PIN
+/// protects them from other writers. If it is destroyed without a commit, its files are orphans,
+/// which the next opening for writing removes.
+///
+/// `store` may be open for reading. Other processes can then write to the store while the files are
+/// written. The writer's lock is held only while the generation begins, and by the handle that
+/// CommitInto commits it to.
 /// Threads: one at a time (files that it created may be filled from other threads).
-/// Ownership: `store`, open for writing or just created, must outlive it.
+/// Ownership: `store`, a live handle or just created, must outlive it.
 class GenerationWriter {
  public:
-  /// Begins the next generation. Errors: kBusy, another writer is working on this store;
-  /// kInvalidArgument, open for reading; kIoError.
+  /// Begins the next generation. Errors: kBusy, another writer is working on this store, or writes
+  /// its next generation; kInvalidArgument, a snapshot, or the store has a newer generation than
+  /// this handle sees; kIoError.
   static Result<std::unique_ptr<GenerationWriter>> Create(Store& store);
   ~GenerationWriter();
 
@@ -53,6 +62,9 @@ class GenerationWriter {
   /// Sets the rule on keeping earlier generations, replacing the store's current rule.
   void set_keep(const KeepRule& rule) { manifest_.keep = rule; }
 
+  /// Sets the series, replacing those of the store; they must fit the arrays.
+  void set_series(std::vector<ArraySeries> series) { series_ = std::move(series); }
+
   /// Adds an array that a ChunkArrayWriter finished below root(): its arrays() and the result of
   /// Finish.
   /// Errors: kInvalidArgument, a bad entry, or a file of another length.
@@ -76,14 +88,25 @@ class GenerationWriter {
   /// kIoError, kOutOfSpace.
   Status Commit(const GenerationInfo& info, std::uint64_t base_sequence = 0);
 
+  /// As Commit, after Preview, through another handle of the same store that is open for writing.
+  /// Errors: as for Commit; kInvalidArgument, the store was compacted, or its arrays were changed,
+  /// since this handle's state: nothing was committed.
+  Status CommitInto(Store& store, const GenerationInfo& info, std::uint64_t base_sequence);
+
  private:
   explicit GenerationWriter(Store& store) : store_(store) {}
+  Status Begin();
+  Status ClaimFolder();
+  Status CheckSameState(const Store& store, std::uint64_t base_sequence) const;
   Status Seal(const GenerationInfo& info);
   Status SyncFolders();
   Store& store_;
   Path root_;
   Manifest manifest_;
+  std::unique_ptr<FileLock> pin_;
+  std::optional<std::vector<ArraySeries>> series_;
   bool prepared_ = false;
+  bool commit_began_ = false;
 };
 
 }  // namespace internal

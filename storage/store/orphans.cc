@@ -48,6 +48,17 @@ Status RemoveSuperseded(FileSystem& fs, const Path& folder) {
   return RemoveTree(fs, folder);
 }
 
+/// Removes a later generation, unless a process is writing it: it locks PIN after it created the
+/// folder.
+Status RemoveUncommitted(FileSystem& fs, const Path& folder) {
+  const Path path = folder / kPinName;
+  if (!fs.Stat(path)) return RemoveTree(fs, folder);
+  const auto pin = fs.Lock(path, LockMode::kExclusive, "");
+  if (!pin && pin.error().code() == StatusCode::kBusy) return Status::Ok();
+  if (!pin) return pin.error();
+  return RemoveTree(fs, folder);
+}
+
 /// Returns the total size of a generation's files according to its newest manifest; nullopt unless
 /// that manifest is intact.
 std::optional<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder, const StoreId& id) {
@@ -246,7 +257,8 @@ Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t cu
 
 /// Removes orphans in these steps:
 ///   1. Refuses a store that contains links, pipes or devices, before anything is removed.
-///   2. Removes generations after the current one, which were never committed.
+///   2. Removes generations after the current one, which were never committed, unless a process is
+///      writing them.
 ///   3. Removes earlier generations, unless a reader pins them or the manifest's rule keeps them;
 ///      from the kept ones, removes files that no manifest names.
 ///   4. Removes from the current generation everything that no manifest in use names.
@@ -264,7 +276,7 @@ Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const
     if (!generation || entry.kind != Kind::kDirectory || *generation == building) continue;
     const Path folder = generations / entry.name;
     if (*generation > current.generation) {
-      RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
+      RHIZOME_RETURN_IF_ERROR(RemoveUncommitted(fs, folder));
     } else if (*generation < current.generation) {
       const bool stays = std::find(kept.begin(), kept.end(), *generation) != kept.end();
       RHIZOME_RETURN_IF_ERROR(stays ? PruneKept(fs, folder, id) : RemoveSuperseded(fs, folder));

@@ -15,6 +15,7 @@
 #include "storage/io/stored_file.h"
 #include "storage/section/section_file.h"
 #include "storage/store/caller_path.h"
+#include "storage/store/paged_file.h"
 #include "storage/store/store_files.h"
 #include "storage/store/store_impl.h"
 
@@ -337,6 +338,19 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   return SectionFile::Load(*impl_->fs_, path, kind, impl_->id_, options);
 } catch (...) {
   return Fail(StatusOfException());
+}
+
+// A small file is read twice, because only its hash ties it to the manifest.
+Result<SectionFile> internal::OpenPagedFile(const Store& store, std::string_view relative_path,
+                                            FileKind kind) {
+  const FileEntry* const file = store.manifest().FindFile(relative_path);
+  if (file == nullptr || file->size_bytes <= kSmallSectionFileBytes)
+    RHIZOME_RETURN_IF_ERROR(store.LoadSectionFile(relative_path, kind));
+  const Path path = store.GenerationFolder() / relative_path;
+  return MissingIsDamage(
+      SectionFile::Load(store.fs(), path, kind, store.id(),
+                        {.paged = true, .crc32c = file->crc32c, .direct = false}),
+      path);
 }
 
 Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const try {

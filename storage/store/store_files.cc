@@ -6,13 +6,16 @@
 #include <charconv>
 
 #include "rhizome/chunk_array.h"
+#include "rhizome/job_control.h"
 #include "rhizome/store.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/manifest_format.h"
+#include "storage/array/text_files.h"
 #include "storage/base/bytes.h"
 #include "storage/base/mutant.h"
 #include "storage/base/pause.h"
+#include "storage/base/stopwatch.h"
 #include "storage/io/files.h"
 
 namespace rhizome {
@@ -47,6 +50,32 @@ Result<std::uint64_t> ParseFormatVersion(std::string_view& text) {
   return *version;
 }
 
+using LockMode = FileSystem::LockMode;
+
+/// Waits until the writer's lock is free, or the time is over. It takes the lock for a moment,
+/// without content: to ask the kernel for the holder at each attempt would be slow.
+Status WaitForWriter(FileSystem& fs, const Path& path, const LockWait& wait) {
+  if (!(wait.seconds > 0)) return Status::Ok();
+  for (const Stopwatch watch; watch.seconds() < wait.seconds; PauseForWriter()) {
+    if (wait.control != nullptr) {
+      RHIZOME_RETURN_IF_ERROR(
+          wait.control->Report({.phase = "waiting for the lock of the store",
+                                .done = static_cast<std::uint64_t>(watch.seconds()),
+                                .total = static_cast<std::uint64_t>(wait.seconds) + 1}));
+    }
+    const auto lock = fs.Lock(path / kLockName, LockMode::kExclusive, "");
+    if (lock || lock.error().code() != StatusCode::kBusy) break;  // LockForWriting has the error
+  }
+  return Status::Ok();
+}
+
+/// Adds to an error that names the holder of the lock how long the caller waited, or can wait.
+Status WithAdvice(const Status& busy, const LockWait& wait) {
+  return Status::Busy(wait.seconds > 0
+                          ? fmt::format("{} (after {} s)", busy.message(), wait.seconds)
+                          : fmt::format("{} (`wait_seconds` waits for it)", busy.message()));
+}
+
 Result<StoreId> ParseFormat(std::string_view text) {
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version, ParseFormatVersion(text));
   if (version > kStoreFormatVersion) {
@@ -77,8 +106,9 @@ bool HoldsNothingElse(FileSystem& fs, const Path& store) {
 
 std::string LockContent() { return fmt::format("rhizome {}\n", getpid()); }
 
-Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path) {
-  using LockMode = FileSystem::LockMode;
+Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path,
+                                                 const LockWait& wait) {
+  RHIZOME_RETURN_IF_ERROR(WaitForWriter(fs, path, wait));
   constexpr int kAttempts = 10;
   const bool shared = RHIZOME_MUTANT("writers share the lock");
   const bool once = RHIZOME_MUTANT("a test of the lock is a writer");
@@ -86,7 +116,8 @@ Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& pat
     auto lock =
         fs.Lock(path / kLockName, shared ? LockMode::kShared : LockMode::kExclusive, LockContent());
     const bool busy = !lock && lock.error().code() == StatusCode::kBusy;
-    if (!busy || once || attempt == kAttempts) return lock;
+    if (busy && (once || attempt == kAttempts)) return Fail(WithAdvice(lock.error(), wait));
+    if (!busy) return lock;
     PauseForWriter();
   }
 }
@@ -186,14 +217,16 @@ Hash128 HashOfGraph(const Manifest& manifest) {
 }
 
 Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array) {
-  const std::string folder = ArrayFolder(array.name, array.form) + "/";
   ByteWriter facts;
-  for (const FileEntry& file : manifest.files) {
-    if (!file.path.starts_with(folder)) continue;
-    const std::string_view name = std::string_view(file.path).substr(folder.size());
-    if (name == "zarr.json") continue;  // contains the array's name
-    facts.String(name);
-    facts.Bytes(file.xxh3);
+  for (const std::string& folder :
+       {ArrayFolder(array.name, array.form) + "/", TextsFolder(array.name) + "/"}) {
+    for (const FileEntry& file : manifest.files) {
+      if (!file.path.starts_with(folder)) continue;
+      const std::string_view name = std::string_view(file.path).substr(folder.size());
+      if (name == "zarr.json") continue;  // an array's contains its name
+      facts.String(name);
+      facts.Bytes(file.xxh3);
+    }
   }
   return Xxh3(facts.bytes());
 }

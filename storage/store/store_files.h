@@ -9,6 +9,7 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
+#include "rhizome/store_options.h"
 #include "storage/catalog/catalog.h"
 #include "storage/io/place_names.h"
 #include "storage/io/walk_files.h"
@@ -23,9 +24,11 @@ inline constexpr std::uint64_t kStoreFormatVersion = 1;
 std::string LockContent();
 
 /// Takes the writer's lock of the store at `path`. A process that only checks whether there is a
-/// writer (verify) holds it for a moment, so this waits up to 100 ms. Errors: kBusy, a writer is
-/// active; errors of FileSystem::Lock.
-Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path);
+/// writer (verify) holds it for a moment, so this waits at least 100 ms, and longer if `wait`
+/// allows it. Errors: kBusy, a writer is active; kInterrupted, `wait.control` was cancelled; errors
+/// of FileSystem::Lock.
+Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path,
+                                                 const LockWait& wait = {});
 
 /// Returns the three lines of FORMAT.
 std::string FormatText(const StoreId& id);
@@ -61,7 +64,8 @@ Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array);
 /// Reads a manifest file without comparing it with a commit. Errors: kNotFound; kCorruption.
 Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreId& id);
 
-/// Removes orphans: generations and manifests later than the current ones (of a killed writer),
+/// Removes orphans: generations and manifests later than the current ones (of a killed writer; not
+/// those that a compaction of another process is writing),
 /// files of the current generation that no manifest names, earlier generations that are neither
 /// pinned by a reader nor kept by `current.keep`, earlier manifests that no reader pins and, if
 /// `with_scratch`, the scratch folders of jobs that are not running. Does not touch the generation

@@ -89,6 +89,14 @@ CatalogOptions CatalogOptionsOf(const StoreContext& context) {
           .logger = context.logger()};
 }
 
+/// Checks that the store found at `path` is the one that the options require.
+Status CheckIs(const StoreId& found, const Path& path, const StoreOptions& options) {
+  if (!options.id || found == *options.id) return Status::Ok();
+  return Status::IoError(fmt::format(
+      "'{}' was moved or replaced: it is store {} now, not store {}; nothing was changed",
+      path.string(), found.ToString(), options.id->ToString()));
+}
+
 }  // namespace
 
 Store::Impl::Impl(FileSystem& fs, Path path, const StoreOptions& options)
@@ -124,7 +132,7 @@ Status Store::Impl::PinBy(Try&& try_once) {
 }
 
 /// Opens for writing in these steps:
-///   1. Reads FORMAT, then takes LOCK.
+///   1. Reads FORMAT, checks that the store is the expected one, then takes LOCK.
 ///   2. Opens the catalogue, which replays its write-ahead log, and reads the commit record and the
 ///      number of the last commit of the delta.
 ///   3. Reads the manifest that the record names, and checks it against the record.
@@ -139,8 +147,9 @@ Result<std::unique_ptr<Store::Impl>> Store::Impl::OpenForWriting(FileSystem& fs,
   const Status held = store->context_->HoldFolder();
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // best message if store is absent
   RHIZOME_RETURN_IF_ERROR(held);
+  RHIZOME_RETURN_IF_ERROR(CheckIs(store->id_, path, options));
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
-  RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path, options.wait));
   auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
                                CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
@@ -178,6 +187,7 @@ Result<std::unique_ptr<Store::Impl>> Store::Impl::OpenForReading(FileSystem& fs,
   const Status held = store->context_->HoldFolder();
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // best message if store is absent
   RHIZOME_RETURN_IF_ERROR(held);
+  RHIZOME_RETURN_IF_ERROR(CheckIs(store->id_, path, options));
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   auto catalog =
       OpenSecondary(fs, path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
@@ -458,6 +468,12 @@ Status Store::Impl::CheckWritable() const {
   return context_->CheckFolder();
 }
 
+Status Store::Impl::CheckMayBuild() const {
+  if (lock_ == nullptr && !snapshot_) return context_->CheckFolder();
+  const MutexLock lock(commits_);
+  return CheckWritable();
+}
+
 Status Store::Impl::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {
   RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
   if (RHIZOME_MUTANT("commit before its manifest")) {
@@ -477,10 +493,12 @@ Status Store::Impl::PrepareManifest(const Manifest& manifest) {
   if (const auto check = DecodeManifest(bytes, id_); !check)
     return Status::InvalidArgument("the manifest to be committed is invalid: " +
                                    check.error().message());
-  {
-    const MutexLock lock(commits_);
-    RHIZOME_RETURN_IF_ERROR(CheckWritable());
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckMayBuild());
+  return lock_ == nullptr ? WriteManifest(manifest, bytes) : WriteManifestOrBreak(manifest, bytes);
+}
+
+Status Store::Impl::WriteManifestOrBreak(const Manifest& manifest,
+                                         std::span<const std::byte> bytes) {
   Status status = WriteManifest(manifest, bytes);
   if (status.ok()) return status;
   const MutexLock lock(commits_);

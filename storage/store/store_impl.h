@@ -58,6 +58,10 @@ class Store::Impl {
   bool writable() const { return lock_ != nullptr && !snapshot_; }
   const Manifest& manifest() const RHIZOME_EXCLUDES(shown_);
   Status CheckWritable() const RHIZOME_REQUIRES(commits_);
+
+  /// Checks that this handle may write the files of the next generation: it may write, or it is a
+  /// live reader. Errors: kInvalidArgument; kIoError, the store was moved.
+  Status CheckMayBuild() const RHIZOME_EXCLUDES(commits_);
   Status DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence);
   Status NotThere(const StorePoint& at) const;
   Result<Pins> PinsOf(const Manifest& manifest) const;
@@ -133,6 +137,8 @@ class Store::Impl {
   Status PinBy(Try&& try_once);
   void ReserveView() RHIZOME_EXCLUDES(shown_);
   Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
+  Status WriteManifestOrBreak(const Manifest& manifest, std::span<const std::byte> bytes)
+      RHIZOME_EXCLUDES(commits_);
 };
 
 }  // namespace rhizome

@@ -209,7 +209,7 @@ def test_data():
         check(path / "g.rz", data, want(*example.edges.tolist(), "edge", example.weights), arrays={"half": feat[:, :2]})
         with rz.open(path / "g.rz") as graph:
             assert np.array_equal(graph["feat"][np.arange(300)], feat)
-            assert set(graph) == {"feat", "half", "label", "split"}
+            assert set(graph.arrays) == {"feat", "half", "label", "split"}
             assert np.array_equal(graph["label"][np.arange(300)][:, 0], label)
             assert np.array_equal(graph.split("val"), np.flatnonzero(parts == 1))
         writes, cites = RNG.integers(0, 20, (2, 50)), RNG.integers(0, 20, (2, 60))
@@ -227,6 +227,65 @@ def test_data():
         hetero["author"].x = feat[:25, :3]
         with raises(ValueError, "width"):
             rz.ingest(path / "wrong.rz", hetero)
+
+
+def test_a_store_that_exists():
+    """A store is replaced or kept if that is asked for; nothing else is touched, and after an error the old one is there."""
+    old, new = np.array([[0, 1], [1, 2]]), np.array([[0, 1, 2], [1, 2, 3]])
+    with folder() as path:
+        store = path / "g.rz"
+
+        def edges():
+            with rz.open(store) as graph:
+                return graph.num_edges
+
+        for options in ({"exist_ok": True}, {"overwrite": True}):  # nothing to replace
+            report = rz.ingest(path / f"{min(options)}.rz", old, **options)
+            assert (report.vertices, report.edges) == (3, 2)
+        rz.ingest(store, old)
+        kept = rz.ingest(store, new, exist_ok=True)
+        assert (kept.vertices, kept.edges, kept.seconds) == (3, 2, 0) and edges() == 2
+        with raises(rz.AlreadyExists):
+            rz.ingest(store, new)
+        for wrong in (np.zeros((2, 3)), np.array([[-1, 2, 3], [3, 4, 5]])):
+            with raises((TypeError, ValueError)):
+                rz.ingest(store, wrong, vertices=3, overwrite=True)
+            assert edges() == 2
+        with raises(ValueError, "one of them"):
+            rz.ingest(store, new, overwrite=True, exist_ok=True)
+        with rz.open(store, mode="w"):
+            with raises(rz.Busy):
+                rz.ingest(store, new, overwrite=True)
+        with rz.open(store) as reader:
+            assert rz.ingest(store, new, overwrite=True).edges == 3
+            assert edges() == 3 and reader.num_edges == 2
+        (path / "link.rz").symlink_to(store)
+        assert rz.ingest(path / "link.rz", old, overwrite=True).edges == 2 and edges() == 2
+        assert (path / "link.rz").is_symlink()
+        (path / "notes").mkdir()
+        (path / "notes" / "mine.txt").write_text("mine")
+        (path / "file").write_text("mine")
+        for other in ("notes", "file"):
+            for options in ({"overwrite": True}, {"exist_ok": True}, {}):
+                with raises(rz.AlreadyExists):
+                    rz.ingest(path / other, new, **options)
+        assert (path / "notes" / "mine.txt").read_text() == (path / "file").read_text() == "mine"
+        next((store / "catalog").iterdir()).write_bytes(b"damaged")
+        assert rz.ingest(store, new, overwrite=True).edges == 3 and edges() == 3
+        assert sorted(entry.name for entry in path.iterdir()) == ["exist_ok.rz", "file", "g.rz", "link.rz", "notes",
+                                                                  "overwrite.rz"]
+
+
+def test_more_vertices_than_were_said():
+    """`vertices` is the number of vertices: larger ids, or more rows, are an error that names both numbers."""
+    edges = np.array([[0, 1, 7], [1, 2, 3]])
+    with folder() as path:
+        (path / "e.tsv").write_text("0\t1\n1\t2\n2\t3\n3\t4\n")
+        for given, options in ((edges, {"arrays": {"x": np.zeros(8)}}), (edges % 5, {}), (path / "e.tsv", {})):
+            with raises(ValueError, "vertices=2"):
+                rz.ingest(path / "g.rz", given, vertices=2, **options)
+        assert not (path / "g.rz").exists()
+        assert rz.ingest(path / "g.rz", edges, vertices=8).vertices == 8
 
 
 def test_files_of_arrays():

@@ -188,7 +188,7 @@ def test_errors_in_this_process():
         (path / "e.tsv").write_text("a\tb\n")
         with raises(rz.InvalidArgument, "columns=['src', 'x'] must name src and dst"):
             rz.ingest(path / "g.rz", path / "e.tsv", columns=("src", "x"))
-        rz.ingest(path / "g.rz", np.array([[0, 1], [1, 2]]), directions="out")
+        rz.ingest(path / "g.rz", ([0, 1], [1, 2]), directions="out")
         with rz.open(path / "g.rz") as graph, raises(rz.InvalidArgument, "ingest it again with directions='both'"):
             graph.neighbors(np.array([0]), direction="in")
 

@@ -122,8 +122,10 @@ def test_degrees_and_arrays():
                 assert np.asarray(graph[name], dtype=np.float64).dtype == np.float64
             with raises(ValueError, "copied"):
                 np.array(graph["feat"], copy=False)
-            assert list(graph) == sorted(example.arrays) and "feat" in graph and "none" not in graph and 3 not in graph
-            assert "feat" in repr(graph["feat"])
+            assert list(graph.arrays) == sorted(example.arrays) == graph._ipython_key_completions_()
+            # A graph contains its vertices, by external id.
+            assert list(graph) == list(range(300)) and 3 in graph and "3" in graph and np.int32(299) in graph
+            assert not any(other in graph for other in (300, -1, "feat", 3.0, None, True, [3], 1 << 70))
 
 
 def test_similar():
@@ -146,15 +148,30 @@ def test_similar():
                 for row in (feat[to], feat[to].astype(np.float64), feat[to].tolist()):
                     assert graph.similar(row, "feat", k=1)[0].id == to
             assert len(graph.similar(3, "feat", k=1000)) == 298
+            # Many at once are as many calls, by vertex ids and by rows.
+            several = RNG.permutation(np.delete(np.arange(300), 13))[:40]
+            for k in (1, 7, 1000):
+                for found, one in zip(graph.similar(several, "feat", k), several.tolist(), strict=True):
+                    want = graph.similar(one, "feat", k)
+                    assert [near.id for near in found] == [near.id for near in want]
+                    assert np.allclose([near.score for near in found], [near.score for near in want])
+                    assert [near.label for near in found] == [near.label for near in want]
+                for found, one in zip(graph.similar(feat[several], "feat", k), several.tolist(), strict=True):
+                    assert [near.id for near in found] == [near.id for near in graph.similar(feat[one], "feat", k)]
+            assert graph.similar(np.empty((0, 12)), "feat") == []
             seen = []
             graph.similar(3, "feat", progress=lambda *report: seen.append(report))
             for wrong, kind in ((dict(to=13, array="feat"), rz.InvalidArgument),
                                 (dict(to=3, array="none"), rz.NotFound),
                                 (dict(to=999, array="feat"), rz.NotFound),
                                 (dict(to=[1.0], array="feat"), rz.InvalidArgument),
-                                (dict(to=3, array="feat", k=0), ValueError), (dict(to=["a"], array="feat"), TypeError),
+                                (dict(to=3, array="feat", k=0), ValueError), (dict(to=["a"], array="feat"), rz.NotFound),
                                 (dict(to=None, array="feat"), TypeError), (dict(to=True, array="feat"), TypeError),
-                                (dict(to=[[1.0] * 12], array="feat"), TypeError)):
+                                (dict(to=[[[1.0] * 12]], array="feat"), TypeError),
+                                (dict(to=[[1.0] * 11], array="feat"), rz.InvalidArgument),
+                                (dict(to=[[1.0] * 12, [0.0] * 12], array="feat"), rz.InvalidArgument),
+                                (dict(to=np.array([3, 13]), array="feat"), rz.InvalidArgument),
+                                (dict(to=np.array([3, 999]), array="feat"), IndexError)):
                 with raises(kind):
                     graph.similar(**wrong)
         rz.ingest(path / "plain.rz", example.edges, vertices=300, arrays={"x": feat})

@@ -194,7 +194,7 @@ def test_another_working_directory():
         for name, edges, emb in (("a", 2002, True), ("b", 2000, False)):
             assert rz.verify(path / name / "g.rz").ok, name
             with rz.open(path / name / "g.rz") as graph:
-                assert (graph.num_edges, "emb" in graph) == (edges, emb), name
+                assert (graph.num_edges, "emb" in graph.arrays) == (edges, emb), name
                 assert np.array_equal(graph["feat"][np.arange(300)], graphs[name].arrays["feat"]), name
 
 

@@ -3,6 +3,7 @@
 written."""
 import collections
 import gc
+import importlib.util
 import sys
 import warnings
 
@@ -73,8 +74,8 @@ def test_numbers_that_would_be_zero():
                 batch.put_edge(0, 2, weight=1e-180)
             with raises(ValueError, "row 2"), graph.batch() as batch:
                 batch.put_edges([0, 1, 2], [2, 0, 1], weights=tiny)
-            for add in (lambda batch: batch.put_edge(0, 2, attributes=[1e-180]),
-                        lambda batch: batch.put_edges([0], [2], attributes=[np.array([-1e-180])])):
+            for add in (lambda batch: batch.put_edge(0, 2, attributes={"flow": 1e-180}),
+                        lambda batch: batch.put_edges([0], [2], attributes={"flow": np.array([-1e-180])})):
                 with raises(rz.InvalidArgument, "too small"), graph.batch() as batch:
                     add(batch)
             assert graph.num_edges == before
@@ -127,11 +128,11 @@ def test_put_edges():
             src, dst = RNG.integers(0, 300, (2, 500))
             weights = RNG.random(500, dtype=np.float32)
             by_name = {"stamp": RNG.integers(0, 99, 500), "flow": RNG.random(500, dtype=np.float32)}
-            values = [by_name[name] for name in graph.edge_attributes]  # in the store's order
             with graph.batch() as batch:
-                batch.put_edges(src[:250], dst[:250], weights=weights[:250], attributes=[v[:250] for v in values])
+                batch.put_edges(src[:250], dst[:250], weights=weights[:250],
+                                attributes={name: values[:250] for name, values in by_name.items()})
                 batch.put_edges(src[250:].tolist(), [*dst[250:499].tolist(), 1234], "edge", weights[250:].tolist(),
-                                [values[0][250:].tolist(), values[1][250:]])
+                                {"flow": by_name["flow"][250:], "stamp": by_name["stamp"][250:].tolist()})
                 assert len(batch) == 500
             assert batch.vertices_added == 1
             graph.compact()
@@ -148,11 +149,119 @@ def test_put_edges():
             with graph.batch() as batch:
                 for wrong, kind in ((([1], [2, 3]), ValueError), ((np.array([999]), [1]), IndexError),
                                     (([1.5], [1]), TypeError), (([1], [2], "", [1, 2]), ValueError),
-                                    (([1], [2], "", None, [[1, 2]]), ValueError),
-                                    (([1], [2], "", None, [["a"]]), TypeError)):
+                                    (([1], [2], "", None, {"stamp": [1, 2]}), ValueError),
+                                    (([1], [2], "", None, {"stamp": [["a"]]}), TypeError),
+                                    (([1], [2], "", None, {"stamps": [1]}), rz.InvalidArgument),
+                                    (([1], [2], "", None, [[1], [2.0]]), rz.InvalidArgument),
+                                    (([1], [2], ["edge", "edge"]), ValueError), (([1], [2], [1]), TypeError),
+                                    (([1], [2], "", None, 3), TypeError), (([1, 2],), TypeError),
+                                    (({"src": [1], "dst": [2]}, None, "", [1.0]), TypeError)):
                     with raises(kind):
                         batch.put_edges(*wrong)
                 assert len(batch) == 0
+
+
+def test_attributes_by_name():
+    """Attributes, types and weights of single edges and of tables are those of the store, whatever their order."""
+    pairs = np.array([[0, 1], [1, 2]])
+    with folder() as path:
+        rz.ingest(path / "g.rz", {"r": pairs, "s": pairs}, vertices=4,
+                  edge_arrays={"weight": np.ones(4), "zeal": np.zeros(4, int), "amount": np.zeros(4), "at": np.zeros((4, 2))})
+        src, dst = RNG.integers(0, 900, (2, 30))
+        types, weights = RNG.choice(["r", "s"], 30), RNG.integers(1, 9, 30) / 4
+        zeal, amount, at = RNG.integers(0, 99, 30), RNG.integers(0, 99, 30) / 8, RNG.integers(0, 99, (30, 2)) / 2
+        wanted = sorted(zip(src.tolist(), dst.tolist(), types.tolist(), weights.tolist(), zeal.tolist(), amount.tolist(),
+                            at.tolist()))
+        columns = {"amount": amount, "rel": types.tolist(), "target": dst, "zeal": zeal, "w": weights, "source": src, "at": at}
+
+        def one_by_one(batch):
+            for i in range(30):
+                (batch.put_edge if i % 2 else batch.upsert_edge)(
+                    int(src[i]), int(dst[i]), types[i], weights[i],
+                    attributes={"at": at[i], "amount": amount[i], "zeal": int(zeal[i])})
+
+        def tables(module):
+            if module == "pandas":
+                import pandas
+                return pandas.DataFrame({name: list(column) for name, column in columns.items()})
+            import pyarrow
+            return pyarrow.table({name: list(column) for name, column in columns.items()})
+
+        ways = {"one by one": one_by_one, "a dict": lambda batch: batch.put_edges(columns),
+                "columns": lambda batch: batch.put_edges(src.tolist(), dst.tolist(), types, weights,
+                                                         {"zeal": zeal, "at": at, "amount": amount})}
+        for module in ("pandas", "pyarrow"):
+            if importlib.util.find_spec(module):
+                ways[module] = lambda batch, module=module: batch.put_edges(tables(module))
+            else:
+                print(f"skipped: no {module}")
+        for name, put in ways.items():
+            with rz.open(path / "g.rz", mode="w") as graph, graph.snapshot() as before:
+                known = before.num_edges
+                with graph.batch() as batch:
+                    put(batch)
+                with graph.snapshot() as now:
+                    sub = now.sampler([-1], direction="out", edge_ids=True).sample(now.vertices_of())
+                    new = sub.edge_ids >= known
+                    values = [now.edge_rows(name, sub.edge_ids[new]) for name in ("weight", "zeal", "amount", "at")]
+                    far, near = sub.vertices[sub.edge_index[:, new]]
+                    got = sorted(zip(now.external_ids(near), now.external_ids(far),
+                                     [now.edge_types[kind] for kind in sub.types[new]], values[0][:, 0].tolist(),
+                                     values[1][:, 0].tolist(), values[2][:, 0].tolist(), values[3].tolist()))
+                    assert got == wanted, name
+                    with graph.batch() as batch:
+                        for edge in set(zip(src.tolist(), dst.tolist(), types.tolist())):
+                            batch.delete_edge(*edge)
+                graph.compact()
+        with rz.open(path / "g.rz", mode="w") as graph, graph.batch() as batch:
+            for text, call in (
+                    ("'at': ..., 'zeal': ...", lambda: batch.put_edge(0, 1, attributes=[1, 2, 3])),
+                    ("no attribute 'amuont'", lambda: batch.put_edge(0, 1, attributes={"amuont": 3})),
+                    ("'at' has 2 value(s) per edge, but 1", lambda: batch.put_edge(0, 1, attributes={"at": 3})),
+                    ("without names", lambda: batch.put_edges([0], [1], attributes=[[1]])),
+                    ("'a', 'b'", lambda: batch.put_edges({"a": [1], "b": [2]})),
+                    ("int or float", lambda: batch.put_edges({"src": [1], "dst": [2], "zeal": ["a"]})),
+                    ("no attribute 'zele'", lambda: batch.put_edges({"src": [1], "dst": [2], "zele": [3]})),
+                    ("'from', 'u'", lambda: batch.put_edges({"from": [1], "u": [1], "dst": [2]})),
+                    ("give one", lambda: batch.put_edges({"src": [1], "dst": [2], "type": ["r"]}, type="s"))):
+                with raises(ValueError, text):
+                    call()
+            assert len(batch) == 0
+        rz.ingest(path / "one.rz", pairs, edge_arrays={"amount": np.zeros(2)})
+        with rz.open(path / "one.rz", mode="w") as graph:
+            with graph.batch() as batch:
+                batch.put_edge(0, 2, attributes=[2.5])  # there is only one that it can be
+                batch.put_edges([0], [2], attributes=[[2.5]])
+            assert graph.edge_rows("amount", [2, 3]).tolist() == [[2.5], [2.5]]
+
+
+def test_a_batch_ends_with_its_block():
+    """After its block, committed or not, a batch accepts nothing: it would be lost."""
+    with folder() as path, rz.open(make(path), mode="w") as graph:
+        with graph.batch() as written:
+            written.put_edge("p1", "p2")
+        with raises(KeyError), graph.batch() as raised:
+            raised.put_edge("p1", "p2")
+            raise KeyError
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for batch in (written, raised):
+                before = len(batch)
+                for call in (lambda: batch.put_vertex("x"), lambda: batch.delete_vertex("x"), lambda: batch.put_edge("x", "y"),
+                             lambda: batch.upsert_edge("x", "y"), lambda: batch.delete_edge("x", "y"),
+                             lambda: batch.put_edges(["x"], ["y"]), lambda: batch.put_edges({"src": ["x"], "dst": ["y"]}),
+                             batch.__enter__):
+                    with raises(rz.InvalidArgument, "has ended"):
+                        call()
+                assert len(batch) == before == 0
+            del raised, batch
+        assert graph.num_edges == 21
+        # Before its block it can be filled.
+        early = graph.batch()
+        early.put_edge("p1", "p2")
+        with early:
+            early.put_edge("p1", "p3")
+        assert graph.num_edges == 23
 
 
 def test_arguments_of_a_batch():
@@ -164,8 +273,9 @@ def test_arguments_of_a_batch():
                              lambda id: batch.upsert_edge(id, "p1"), lambda id: batch.delete_edge(id, "p1")):
                     with raises(TypeError):
                         call(wrong)
-            for wrong in ({"weight": "heavy"}, {"type": 3}, {"attributes": ["a"]}, {"attributes": 1}):
-                with raises((TypeError, RuntimeError)):
+            for wrong in ({"weight": "heavy"}, {"type": 3}, {"attributes": ["a"]}, {"attributes": 1},
+                          {"weight": None}, {"attributes": {"none": 1}}):
+                with raises((TypeError, rz.InvalidArgument)):
                     batch.put_edge("p1", "p2", **wrong)
             assert len(batch) == 0
 
@@ -250,7 +360,7 @@ def test_rows():
                     assert np.array_equal(graph[name][everyone], values), name
                     assert np.array_equal(snapshot[name][everyone], example.arrays[name]), name
                 assert graph["label"][300] == 3 and not graph["feat"][300].any()
-                with raises(rz.NotFound):
+                with raises(IndexError):
                     snapshot["label"][300]
                 with raises(IndexError):
                     snapshot["label"][[300]]

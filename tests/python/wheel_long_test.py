@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The wheels as users get them. They are built by tools/wheel.sh and, installed in an empty
-environment, pass the package's tests; the sdist builds with pyproject.toml alone; rhizome-gnn
+environment, pass the package's tests; the sdist builds with pyproject.toml alone; rhizome-store-gnn
 enables training with the installed program; and the adapters' tests pass beside any torch of an
 environment.
 
@@ -53,15 +53,15 @@ def test_package(bin, packages, folder):
 def test_sdist(folder):
     run(sys.executable, "-m", "venv", folder)
     run(folder / "bin/python", "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check",
-        "--wheel-dir", folder, the("rhizome-*.tar.gz"), env={**os.environ, "CXX": "g++"})
-    assert list(folder.glob("rhizome-*-cp310-abi3-linux_*.whl")), list(folder.iterdir())
+        "--wheel-dir", folder, the("rhizome_store-*.tar.gz"), env={**os.environ, "CXX": "g++"})
+    assert list(folder.glob("rhizome_store-*-cp310-abi3-linux_*.whl")), list(folder.iterdir())
 
 
 def test_gnn(bin, packages, folder):
     """The program of the one wheel finds the library of the other, and that one libtorch, which is not installed
     again: 2 GB and more."""
     run(bin / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps",
-        the("rhizome_gnn-*.whl"))
+        the("rhizome_store_gnn-*.whl"))
     (libraries,) = glob.glob(str(SOURCE / "build/venv/lib/python*/site-packages"))
     for name in ("torch", "nvidia"):
         (packages / name).symlink_to(pathlib.Path(libraries) / name)
@@ -96,7 +96,7 @@ print("torch", torch.__version__, "NumPy", rz._graph.np.__version__, "Python", s
 def test_torch(python, folder):
     """The wheel beside the torch of another environment: the tests of rhizome.pyg and rhizome.graphbolt."""
     run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target",
-        folder / "python", the("rhizome-*.whl"), "nanobind-backend")
+        folder / "python", the("rhizome_store-*.whl"), "nanobind-backend")
     (folder / "bin").mkdir()
     (folder / "bin/rhizome").symlink_to(folder / "python/rhizome/bin/rhizome")
     env = {**os.environ, "RHIZOME_BUILD": str(folder), "RHIZOME": str(folder / "bin/rhizome")}
@@ -117,7 +117,7 @@ def main():
         run(SOURCE / "tools/wheel.sh", "rhizome", "gnn")
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        bin, packages = clean_venv(folder / "venv", the("rhizome-*.whl"))
+        bin, packages = clean_venv(folder / "venv", the("rhizome_store-*.whl"))
         for test, *about in ((test_package, bin, packages), (test_gnn, bin, packages), (test_sdist,)):
             (folder / test.__name__).mkdir()
             test(*about, folder / test.__name__)

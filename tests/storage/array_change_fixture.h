@@ -31,7 +31,7 @@ class ArrayChangeTest : public ::testing::Test {
 
   template <typename Steps>
   Status Change(Steps steps) {
-    return ArrayChange::Run(fs_, path_, 0,
+    return ArrayChange::Run(fs_, path_, {},
                             [&](ArrayChange& change) -> Status { return AsStatus(steps(change)); });
   }
 

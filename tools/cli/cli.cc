@@ -184,6 +184,19 @@ CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads) {
       ->type_name("N");
 }
 
+CLI::Option* AddWait(CLI::App& verb, double& seconds) {
+  return verb
+      .add_option("--wait", seconds,
+                  "Maximum time to wait while another process has the store open for writing; "
+                  "default: fail at once")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS");
+}
+
+LockWait WaitFor(double seconds, const Session& session) {
+  return {.seconds = seconds, .control = &session.control};
+}
+
 CLI::Option* AddScratch(CLI::App& verb, Path& scratch) {
   return verb
       .add_option_function<std::string>(
@@ -206,12 +219,12 @@ CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::s
       ->type_name("NAME,...");
 }
 
-Result<OpenedGraph> OpenGraph(const std::string& path, Session& session) {
+Result<OpenedGraph> OpenGraph(const std::string& path, Session& session, TopologyPlace place) {
   OpenedGraph opened;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(opened.store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store));
+  RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store, {.topology = place}));
   opened.graph = live->Snapshot();
   RHIZOME_RETURN_IF_ERROR(session.control.CheckCancelled());
   return opened;

@@ -124,6 +124,10 @@ CLI::Option* AddFanouts(CLI::App& verb, std::vector<std::int64_t>& fanouts,
                         const std::string& description);
 /// Adds --scratch DIR (see StoreOptions).
 CLI::Option* AddScratch(CLI::App& verb, Path& scratch);
+/// Adds --wait SECONDS, the time to wait for the writer's lock of the store (LockWait).
+CLI::Option* AddWait(CLI::App& verb, double& seconds);
+/// Returns the wait for a store, which Ctrl-C ends.
+LockWait WaitFor(double seconds, const Session& session);
 CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads);
 CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::string>& list,
                      const std::string& description);
@@ -159,7 +163,10 @@ struct OpenedGraph {
   std::unique_ptr<Store> store;
   std::shared_ptr<const GraphSnapshot> graph;
 };
-Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
+/// Opens a store and its graph. Verbs that need few vertices choose TopologyPlace::kLazy.
+/// Errors: as Store::Open and Graph::Open.
+Result<OpenedGraph> OpenGraph(const std::string& path, Session& session,
+                              TopologyPlace place = TopologyPlace::kMemory);
 
 /// Adds --metrics F, the file that WriteMetrics writes. MetricsFor returns null if the option was
 /// not given, so that no metrics are collected.

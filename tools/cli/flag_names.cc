@@ -27,6 +27,7 @@ constexpr auto kFlags = std::to_array<FlagOfField>({
     {"neighbor_cache_bytes", "neighbor-cache"},
     {"remote_bytes", "remote-memory"},
     {"typed_fanouts", "typed-fanout"},
+    {"wait_seconds", "wait"},
 });
 
 /// A field that has another flag, or another value, for one of its values.
@@ -40,6 +41,7 @@ struct FlagOfValue {
 constexpr auto kValues = std::to_array<FlagOfValue>({
     {"edge_weights", "false", "edge-weights", "ignore"},
     {"edge_weights", "true", "edge-weights", "use"},
+    {"header", "false", "no-header", ""},
     {"test", "false", "no-test", ""},
 });
 

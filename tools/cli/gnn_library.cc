@@ -116,8 +116,9 @@ Result<void*> Find(const char* symbol) {
   if (auto shortage = ShortageIn(reasons)) return Fail(*std::move(shortage));
   return Fail(Status::Unsupported(fmt::format(
       "training and inference need librhizome_gnn and the libtorch that it was built with. If "
-      "rhizome was installed with pip, install rhizome-gnn of the same version. If it was built "
-      "from source, install libtorch with tools/install_deps.sh and build again. If libtorch is "
+      "rhizome was installed with pip, install the wheel rhizome-store-gnn of the same version, "
+      "which tools/wheel.sh gnn builds. If it was built from source, install libtorch with "
+      "tools/install_deps.sh and build again. If libtorch is "
       "not found, add the folder of libtorch_cpu.so to LD_LIBRARY_PATH, or build with "
       "-DRHIZOME_TORCH set to a permanent folder{}",
       reasons)));

@@ -2,18 +2,14 @@
 
 #include <string>
 
-#include "index/input/table_reader.h"
+#include "index/input/table_writer.h"
 #include "rhizome/graph_types.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {
 
-inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' : '\t'; }
-
-/// Appends an external id to a line of a table such that TableReader reads the same id back; quotes
-/// it where CSV requires that. With kLines an id may contain tabs.
-/// Errors: kInvalidArgument, the id begins with a byte order mark, or contains a tab or a line
-/// break that the form cannot represent.
+/// Appends an external id to a line of a table (AppendField).
+/// Errors: as AppendField.
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line);
 
 /// Returns the text of an id that is a field of an answer: a number or a string.

@@ -13,6 +13,8 @@
 #include "index/input/npy.h"
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
+#include "storage/array/type_names.h"
+#include "storage/io/files.h"
 
 // Columns shared by the importers of data sets. Arrays of several vertex types or edge files are
 // joined if dtype and columns agree (AddArray, AddEdgeArray). Labels and splits are read from lists
@@ -144,6 +146,14 @@ void AddEdgeRows(EdgeArrayFile array, const std::vector<EdgePart>& parts, Datase
   dataset.options.edge_arrays.push_back(std::move(array));
 }
 
+/// Returns the name of the array with the rows of one type: "feat.paper". Arrays are folders, so
+/// characters that only a type may have become '_'.
+std::string NameOfPart(const std::string& name, std::string type) {
+  std::ranges::replace_if(
+      type, [](char c) { return !CheckName("array", std::string("x") + c).ok(); }, '_');
+  return name + "." + type;
+}
+
 /// Returns whether array.name is not yet used, so that an edge attribute of this dtype and number
 /// of columns may have it.
 bool IsFree(const EdgeArrayFile& array, const Dataset& dataset) {
@@ -178,7 +188,7 @@ Status Dataset::SetVertices(std::uint64_t memory_bytes) {
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const VertexRange& range = vertices[i];
     const bool unnamed = vertices.size() == 1 && range.type.empty();
-    if (!unnamed) RHIZOME_RETURN_IF_ERROR(CheckName("vertex type", range.type));
+    if (!unnamed) RHIZOME_RETURN_IF_ERROR(CheckTypeName("vertex type", range.type));
     if (range.count > kMaxVertices / vertices.size())
       return Status::InvalidArgument(
           fmt::format("{} vertices of type '{}' are too many", range.count, range.type));
@@ -218,7 +228,7 @@ Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> 
   if (parts.empty()) return Status::Ok();
   if (alike) return AddJoined(name, parts, fill, dataset);
   for (const ArrayPart& part : parts)
-    RHIZOME_RETURN_IF_ERROR(AddJoined(name + "." + part.type, {part}, fill, dataset));
+    RHIZOME_RETURN_IF_ERROR(AddJoined(NameOfPart(name, part.type), {part}, fill, dataset));
   return Status::Ok();
 }
 
@@ -248,7 +258,7 @@ Status AddEdgeArray(FileSystem& fs, std::string name, std::vector<EdgePart> part
     return Status::Ok();
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    shapes[i].name += "." + dataset.options.edges[parts[i].file].type;
+    shapes[i].name = NameOfPart(shapes[i].name, dataset.options.edges[parts[i].file].type);
     AddEdgeRows(shapes[i], {parts[i]}, dataset);
   }
   return Status::Ok();

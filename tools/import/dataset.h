@@ -15,7 +15,8 @@ namespace rhizome {
 
 /// A recognised data set as input of Ingest. Its files remain where they are and are read in place.
 struct Dataset {
-  IngestOptions options;
+  /// Edge files have two columns and no header.
+  IngestOptions options = {.columns = {"src", "dst"}, .header = false};
 
   /// Parts of the data set that are not imported, each with the reason.
   std::vector<std::string> left_out;
@@ -51,7 +52,7 @@ struct ArrayPart {
 
 /// Adds an array from `parts`; each part holds the rows of one vertex type. Vertices of other
 /// types get zeros (or `fill`, one element). If the parts differ in dtype or number of columns,
-/// each becomes an array of its own, named `name.type`.
+/// each becomes an array of its own, named `name.type` (with _ for characters that an array's name cannot have).
 /// Errors: kInvalidArgument, the number of rows of a part is not the number of vertices of its
 /// type.
 Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
@@ -67,7 +68,7 @@ struct EdgePart {
 
 /// Adds an edge attribute from `parts`: integers become int64, other numbers float32. Edges of
 /// files without a part get zeros. If the parts differ in kind of number or number of columns, each
-/// becomes an attribute of its own, named `name.type`. The name `weight` sets the weights of the
+/// becomes an attribute of its own, named `name.type` in the same way. The name `weight` sets the weights of the
 /// edges if every edge file has a part with one number per edge. A name that is already used, by an
 /// array or by a built-in field of edges, becomes `edge_name`. Call it after all calls of AddArray.
 /// Errors: kInvalidArgument, a part cannot be read.

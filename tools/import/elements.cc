@@ -12,7 +12,9 @@
 #include "index/input/number.h"
 #include "index/input/timestamp.h"
 #include "rhizome/graph_types.h"
+#include "rhizome/text_values.h"
 #include "storage/array/array_facts.h"
+#include "storage/base/half.h"
 #include "storage/section/untrusted_json.h"
 
 // Conversion of array elements: binary to float32, JSON and text (ToFloats, ToJson, ElementText),
@@ -292,15 +294,7 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   if (entry == nullptr || entry->dim != 1) return std::optional<ClassNames>();
   ClassNames labels;
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
-  for (const auto& [key, value] : entry->attributes) {
-    if (key != kLabelNames) continue;
-    // The contents of a store are untrusted: names that do not parse are ignored.
-    const Json names = ParseUntrustedJson(value);
-    if (!names.is_array()) continue;
-    for (const Json& name : names) {
-      labels.names_.push_back(name.is_string() ? name.get<std::string>() : std::string());
-    }
-  }
+  RHIZOME_ASSIGN_OR_RETURN(labels.names_, ReadClassNames(*opened.graph));
   return std::optional<ClassNames>(std::move(labels));
 }
 

@@ -65,9 +65,7 @@ Result<std::vector<std::byte>> ReadVertexRow(const GraphSnapshot& graph, const C
                                              VertexId vertex);
 
 /// Class names of the vertices of a store: its integer array `label`, and the names of the classes
-/// if the importer stored them (attribute kLabelNames). Open returns nullopt if the store has no
-/// such array.
-inline constexpr const char* kLabelNames = "label_names";
+/// if it has them (ReadClassNames). Open returns nullopt if the store has no such array.
 class ClassNames {
  public:
   static Result<std::optional<ClassNames>> Open(const OpenedGraph& opened);

@@ -88,6 +88,7 @@ void AddLearningReport(const TrainReport& report, Json& json) {
   json["metrics"] = TaskMetricsJson(report.metrics);
   json["stopped_early"] = report.stopped_early;
   json["warnings"] = report.warnings;
+  if (!report.class_names.empty()) json["class_names"] = report.class_names;
   Json rates = Json::array();
   for (const EpochReport& epoch : report.epochs) rates.push_back(epoch.learning_rate);
   json["learning_rates"] = std::move(rates);

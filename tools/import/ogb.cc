@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include "index/ingest/row_sources.h"
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
-#include "storage/io/files.h"
 
 namespace rhizome {
 namespace {
@@ -46,6 +47,53 @@ Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
         fmt::format("{}: {} graphs, but a store holds one; use a data set of ogbn-*", path.string(),
                     counts.size())));
   return static_cast<std::uint64_t>(counts[0]);
+}
+
+constexpr std::int64_t kNoLabel = -1;
+constexpr std::uint8_t kNoBit = 255;
+
+/// Labels of several columns (ogbn-proteins) as bits: 0, 1, or 255 for a missing label.
+class LabelBits final : public RowSource {
+ public:
+  LabelBits(std::unique_ptr<RowSource> integers, Path path)
+      : integers_(std::move(integers)), path_(std::move(path)) {
+    rows = integers_->rows;
+    dim = integers_->dim;
+    dtype = DataType::kUint8;
+  }
+
+  Status Read(std::span<std::byte> out) override {
+    block_.resize(out.size());
+    RHIZOME_RETURN_IF_ERROR(integers_->Read(std::as_writable_bytes(std::span(block_))));
+    for (std::size_t i = 0; i < out.size(); ++i, ++read_) {
+      const std::int64_t label = block_[i];
+      if (label != 0 && label != 1 && label != kNoLabel)
+        return Status::InvalidArgument(fmt::format(
+            "{}:{}: the label {} is not 0 or 1; several columns of labels must be 0, 1 or empty",
+            path_.string(), read_ / dim + 1, label));
+      out[i] = static_cast<std::byte>(label == kNoLabel ? kNoBit : label);
+    }
+    return Status::Ok();
+  }
+  Status Finish() override { return integers_->Finish(); }
+  std::uint64_t file_bytes() const override { return integers_->file_bytes(); }
+  std::uint64_t memory_bytes() const override {
+    return integers_->memory_bytes() + block_.capacity() * sizeof(std::int64_t);
+  }
+
+ private:
+  const std::unique_ptr<RowSource> integers_;
+  const Path path_;
+  std::vector<std::int64_t> block_;
+  std::uint64_t read_ = 0;  // labels read so far
+};
+
+/// Opens labels: one column of classes (int64, -1: none), or several columns of bits (uint8).
+Result<std::unique_ptr<RowSource>> OpenLabels(FileSystem& fs, const Path& path,
+                                              std::uint64_t rows) {
+  RHIZOME_ASSIGN_OR_RETURN(auto integers, OpenTextRows(fs, path, rows, DataType::kInt64, kNoLabel));
+  if (integers->dim == 1) return integers;
+  return std::unique_ptr<RowSource>(std::make_unique<LabelBits>(std::move(integers), path));
 }
 
 class OgbReader {
@@ -112,7 +160,11 @@ class OgbReader {
     for (const auto& line : lines) {
       const Triplet triplet{line[0], line[1], line[2]};
       // The three names form the name of a folder.
-      for (const std::string& name : line) RHIZOME_RETURN_IF_ERROR(CheckName(path.string(), name));
+      for (const std::string& name : line) {
+        if (!name.empty() && name.find('/') == name.npos && !name.starts_with('.')) continue;
+        return Status::InvalidArgument(
+            fmt::format("{}: '{}' cannot be a part of a folder's name", path.string(), name));
+      }
       RHIZOME_RETURN_IF_ERROR(
           AddEdges(raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
                    uses[triplet.relation] > 1 ? triplet.folder() : triplet.relation));
@@ -179,31 +231,47 @@ class OgbReader {
     return typed_ ? raw_ / typed_folder / range.type : raw_;
   }
 
-  /// Adds an array from the files `name` of those types that have one.
+  /// Adds an array from the files `name` of the types that have one.
   Status AddTables(const std::string& array, const char* typed_folder, const std::string& name,
-                   std::optional<DataType> dtype, std::optional<std::int64_t> missing) {
+                   std::optional<DataType> dtype) {
     std::vector<ArrayPart> parts;
     for (const VertexRange& range : dataset_.vertices) {
       const Path path = FolderOf(range, typed_folder) / name;
       if (!Exists(fs_, path)) continue;
       const DataType type = dtype ? *dtype : NumbersOf(path, range.count);
-      parts.push_back({range.type, path, [path, rows = range.count, type, missing](FileSystem& fs) {
-                         return OpenTextRows(fs, path, rows, type, missing);
+      parts.push_back({range.type, path, [path, rows = range.count, type](FileSystem& fs) {
+                         return OpenTextRows(fs, path, rows, type, std::nullopt);
                        }});
     }
-    std::vector<std::byte> fill;
-    if (missing) {
-      const auto bytes = std::as_bytes(std::span(&*missing, 1));
-      fill.assign(bytes.begin(), bytes.end());
+    return AddArray(fs_, array, std::move(parts), {}, dataset_);
+  }
+
+  Status AddLabels() {
+    std::vector<ArrayPart> parts;
+    std::optional<DataType> dtype;
+    for (const VertexRange& range : dataset_.vertices) {
+      const Path path = FolderOf(range, "node-label") / "node-label.csv.gz";
+      if (!Exists(fs_, path)) continue;
+      RHIZOME_ASSIGN_OR_RETURN(const auto labels, OpenLabels(fs_, path, range.count));
+      if (dtype.value_or(labels->dtype) != labels->dtype)
+        return Status::InvalidArgument(
+            fmt::format("{}: has {} columns, but the labels of another vertex type have {}; give "
+                        "all of them one column, or all several",
+                        path.string(), labels->dim, labels->dim == 1 ? "several" : "one"));
+      dtype = labels->dtype;
+      parts.push_back({range.type, path, [path, rows = range.count](FileSystem& fs) {
+                         return OpenLabels(fs, path, rows);
+                       }});
     }
-    return AddArray(fs_, array, std::move(parts), fill, dataset_);
+    if (dtype == DataType::kUint8)
+      return AddArray(fs_, "label", std::move(parts), {std::byte{kNoBit}}, dataset_);
+    const auto none = std::as_bytes(std::span(&kNoLabel, 1));
+    return AddArray(fs_, "label", std::move(parts), {none.begin(), none.end()}, dataset_);
   }
 
   Status AddArrays() {
-    RHIZOME_RETURN_IF_ERROR(
-        AddTables("feat", "node-feat", "node-feat.csv.gz", DataType::kFloat32, std::nullopt));
-    RHIZOME_RETURN_IF_ERROR(
-        AddTables("label", "node-label", "node-label.csv.gz", DataType::kInt64, -1));
+    RHIZOME_RETURN_IF_ERROR(AddTables("feat", "node-feat", "node-feat.csv.gz", DataType::kFloat32));
+    RHIZOME_RETURN_IF_ERROR(AddLabels());
     std::vector<std::string> further;
     for (const VertexRange& range : dataset_.vertices) {
       for (const std::string& name : Tables(FolderOf(range, "node-feat")))
@@ -213,9 +281,9 @@ class OgbReader {
     further.erase(std::unique(further.begin(), further.end()), further.end());
     for (const std::string& name : further)
       RHIZOME_RETURN_IF_ERROR(
-          AddTables(name.substr(0, name.find('.')), "node-feat", name, std::nullopt, std::nullopt));
+          AddTables(name.substr(0, name.find('.')), "node-feat", name, std::nullopt));
     // ogb renames this file of ogbn-proteins when it first reads it.
-    return AddTables("node_species", "node-feat", "species.csv.gz", std::nullopt, std::nullopt);
+    return AddTables("node_species", "node-feat", "species.csv.gz", std::nullopt);
   }
 
   Result<Path> FindSplit(const std::string& wanted) const {

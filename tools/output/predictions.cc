@@ -14,7 +14,7 @@
 
 #include "index/graph/live_vertices.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/text_output.h"
 #include "tools/output/row_files.h"
 
@@ -119,9 +119,10 @@ Status ForTiles(ScoreReader& reader, std::uint64_t memory_bytes, const JobContro
   return Status::Ok();
 }
 
+bool HasClasses(Task task) { return task == Task::kMulticlass || task == Task::kBinary; }
+
 std::string HeadLine(Task task, std::size_t columns, char separator) {
-  const bool classes = task == Task::kMulticlass || task == Task::kBinary;
-  if (classes) return fmt::format("id{0}class{0}probability", separator);
+  if (HasClasses(task)) return fmt::format("id{0}class{0}probability", separator);
   std::string line = task == Task::kMultilabel ? fmt::format("id{}labels", separator) : "id";
   const char* const name = task == Task::kMultilabel ? "probability" : "value";
   if (task == Task::kRegression && columns == 1) return line + separator + name;
@@ -136,21 +137,26 @@ void ToShownAnswers(Task task, std::span<float> row) {
     if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Appends the fields that follow the id in the line of a vertex.
+/// Appends the class and its probability to the line of a vertex.
+Status AppendClass(const InferResult& scores, std::span<float> row, TableForm form,
+                   std::string& line) {
+  std::optional<std::size_t> answer = BestOf(row);
+  if (answer && scores.task == Task::kBinary) answer = row[0] > 0 ? 1 : 0;
+  ToShownAnswers(scores.task, row);
+  line += SeparatorOf(form);
+  if (answer && *answer < scores.class_names.size()) {
+    const Status added = AppendField(scores.class_names[*answer], form, line);
+    if (!added.ok()) return added.WithContext("the name of a class");
+  } else if (answer) {
+    line += std::to_string(*answer);
+  }
+  const bool binary = scores.task == Task::kBinary;
+  line += fmt::format("{}{}", SeparatorOf(form), row[answer && !binary ? *answer : 0]);
+  return Status::Ok();
+}
+
+/// Appends the fields that follow the id in the line of a vertex, for a task without classes.
 void AppendAnswer(Task task, std::span<float> row, char separator, std::string& line) {
-  if (task == Task::kMulticlass) {
-    const std::optional<std::size_t> best = BestOf(row);
-    ToAnswers(task, row);
-    line += best ? fmt::format("{0}{1}{0}{2}", separator, *best, row[*best])
-                 : fmt::format("{0}{0}nan", separator);
-    return;
-  }
-  if (task == Task::kBinary) {
-    const std::string answer = !AreFinite(row) ? "" : row[0] > 0 ? "1" : "0";
-    ToShownAnswers(task, row);
-    line += fmt::format("{0}{1}{0}{2}", separator, answer, row[0]);
-    return;
-  }
   if (task == Task::kMultilabel) {
     line += separator;
     const char* between = "";
@@ -181,8 +187,11 @@ Status WriteTable(const InferResult& scores, const Path& path, std::uint64_t mem
           line.clear();
           const VertexId vertex = reader.VertexOf(first + i);
           RHIZOME_RETURN_IF_ERROR(AppendIdField(*scores.graph.ExternalIdOf(vertex), form, line));
-          AppendAnswer(scores.task, rows.subspan(i * reader.columns(), reader.columns()), separator,
-                       line);
+          const auto row = rows.subspan(i * reader.columns(), reader.columns());
+          if (HasClasses(scores.task))
+            RHIZOME_RETURN_IF_ERROR(AppendClass(scores, row, form, line));
+          else
+            AppendAnswer(scores.task, row, separator, line);
           RHIZOME_RETURN_IF_ERROR(out.Line(line));
         }
         return Status::Ok();

@@ -12,6 +12,7 @@ namespace rhizome {
 ///   .csv, .tsv  a header line, then one line per vertex: its id, and by task
 ///               multiclass  class,probability           of the class with the highest score
 ///               binary      class,probability           of class 1, predicted if above one half
+///                                                       (a class is its name, if it has one)
 ///               multilabel  labels,probability_0,...    labels above one half, space-separated
 ///               regression  value                       or value_0,... (several columns)
 ///   .npy        float32 [vertices, columns]: probabilities of all classes or labels or of class 1,

@@ -107,16 +107,21 @@ std::string DescribeCurves(const TrainReport& report) {
   return page + Paragraph(text, "soft");
 }
 
-std::string ConfusionTable(const SplitMetrics& metrics) {
+/// Returns how the page shows a class: by its name or number.
+std::string ShownAs(const std::vector<std::string>& names, std::size_t label) {
+  return label < names.size() ? names[label] : std::to_string(label);
+}
+
+std::string ConfusionTable(const SplitMetrics& metrics, const std::vector<std::string>& names) {
   const std::size_t classes = metrics.classes.size();
   std::vector<std::size_t> right(classes + 1);
   for (std::size_t c = 0; c <= classes; ++c) right[c] = c;
   HtmlTable table(right);
   std::vector<std::string> head = {"class / prediction"};
-  for (std::size_t c = 0; c < classes; ++c) head.push_back(std::to_string(c));
+  for (std::size_t c = 0; c < classes; ++c) head.push_back(ShownAs(names, c));
   table.Head(head);
   for (std::size_t r = 0; r < classes; ++r) {
-    std::vector<std::string> row = {std::to_string(r)}, styles = {""};
+    std::vector<std::string> row = {ShownAs(names, r)}, styles = {""};
     const double sum = std::max<double>(static_cast<double>(metrics.classes[r].support), 1);
     for (std::size_t c = 0; c < classes; ++c) {
       const std::uint64_t count = metrics.confusion[r * classes + c];
@@ -131,7 +136,7 @@ std::string ConfusionTable(const SplitMetrics& metrics) {
   return table.ToString("confusion");
 }
 
-std::string DescribeConfusion(const SplitMetrics& metrics) {
+std::string DescribeConfusion(const SplitMetrics& metrics, const std::vector<std::string>& names) {
   const std::size_t classes = metrics.classes.size();
   if (metrics.confusion.empty()) {
     // multilabel tasks have no confusion matrix
@@ -140,7 +145,7 @@ std::string DescribeConfusion(const SplitMetrics& metrics) {
                      "soft");
   }
   std::string page = Paragraph("Rows are true classes, columns are predicted classes.", "soft");
-  if (classes <= kMaxTableClasses) return page + ConfusionTable(metrics);
+  if (classes <= kMaxTableClasses) return page + ConfusionTable(metrics, names);
   return page + "<figure>" +
          DrawHeatMap({.rows = classes,
                       .columns = classes,
@@ -148,18 +153,19 @@ std::string DescribeConfusion(const SplitMetrics& metrics) {
                       .title = "confusion",
                       .row_title = "class",
                       .column_title = "prediction",
-                      .first_label = "0",
-                      .last_label = std::to_string(classes - 1)}) +
+                      .first_label = ShownAs(names, 0),
+                      .last_label = ShownAs(names, classes - 1)}) +
          "</figure>\n";
 }
 
-std::string ClassTable(Task task, const SplitMetrics& metrics) {
+std::string ClassTable(Task task, const SplitMetrics& metrics,
+                       const std::vector<std::string>& names) {
   HtmlTable table({0, 1, 2, 3, 4, 5});
   table.Head({task == Task::kMultilabel ? "label" : "class", "precision", "recall", "F1", "support",
               "predicted"});
   for (std::size_t c = 0; c < metrics.classes.size(); ++c) {
     const ClassFigures& figures = metrics.classes[c];
-    table.Add({std::to_string(c), Share(figures.precision()), Share(figures.recall()),
+    table.Add({ShownAs(names, c), Share(figures.precision()), Share(figures.recall()),
                Share(figures.f1()), WithCommas(figures.support), WithCommas(figures.answered)});
   }
   return table.ToString("classes");
@@ -211,7 +217,8 @@ std::string DescribeDetails(const TrainReport& report) {
                      "soft");
   }
   if (regression) return page + DescribeColumns(*set.metrics);
-  return page + DescribeConfusion(*set.metrics) + ClassTable(report.task, *set.metrics);
+  return page + DescribeConfusion(*set.metrics, report.class_names) +
+         ClassTable(report.task, *set.metrics, report.class_names);
 }
 
 std::string DescribeSeedsOf(const TrainReport& report) {

@@ -80,6 +80,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddGenerateVerb(root, session);
   AddImportVerb(root, session);
   AddIngestVerb(root, session);
+  AddInitVerb(root, session);
   AddPartitionVerb(root, session);
   AddPlanVerb(root, session);
   AddInfoVerb(root, session);
@@ -88,6 +89,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddRepairVerb(root, session);
   AddBackupVerb(root, session);
   AddRestoreVerb(root, session);
+  AddCleanVerb(root, session);
   AddUpgradeVerb(root, session);
   AddDoctorVerb(root, session);
   AddNeighborsVerb(root, session);
@@ -96,6 +98,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddDeleteVerb(root, session);
   AddChangesVerb(root, session);
   AddCompactVerb(root, session);
+  AddAlterVerb(root, session);
   AddSampleVerb(root, session);
   AddTrainVerb(root, session);
   AddModelsVerb(root, session);

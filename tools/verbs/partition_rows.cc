@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cache/job/process_memory.h"
+#include "index/input/npy_header.h"
 #include "storage/base/stopwatch.h"
 #include "storage/io/files.h"
 #include "tools/cli/machine.h"
-#include "tools/cli/npy_output.h"
 #include "tools/cli/text.h"
 #include "tools/import/dataset.h"
 

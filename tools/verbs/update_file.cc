@@ -7,7 +7,9 @@
 #include <cstring>
 #include <utility>
 
+#include "index/generation/graph_builder.h"
 #include "index/input/number.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/escaped_text.h"
 #include "storage/section/untrusted_json.h"
 
@@ -132,6 +134,27 @@ std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Js
   return std::nullopt;
 }
 
+Status NoArray(std::string_view name) {
+  return Status::NotFound(
+      fmt::format("the new store has no array '{}'; give its schema by --schema", name));
+}
+
+/// Returns the member that names something and has a bare NaN or infinity as its value; nullopt if
+/// there is none.
+std::optional<std::string_view> NonFiniteName(std::string_view text) {
+  for (const std::string_view name : {"op", "src", "dst", "id", "type"}) {
+    const std::size_t at = text.find(fmt::format("\"{}\"", name));
+    if (at == text.npos) continue;
+    const std::size_t colon = text.find_first_not_of(" \t", at + name.size() + 2);
+    if (colon == text.npos || text[colon] != ':') continue;
+    const std::size_t value = text.find_first_not_of(" \t", colon + 1);
+    if (value == text.npos) continue;
+    for (const std::string_view number : {"NaN", "Infinity", "-Infinity"})
+      if (text.substr(value).starts_with(number)) return name;
+  }
+  return std::nullopt;
+}
+
 std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   std::string names;
   for (const EdgeAttributeInfo& attribute : attributes)
@@ -189,6 +212,7 @@ std::optional<std::size_t> UpdateFile::AttributeNumber(std::string_view name) co
 }
 
 Status UpdateFile::FindArray(std::string_view name) {
+  if (graph_ == nullptr) return NoArray(name);
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_->store().OpenArray(name));
   element_ = ElementType(array->entry());
   dim_ = array->entry().dim;
@@ -282,9 +306,14 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
       return fmt::format("the weight '{}' {}", fields[*weight_], kVanishes);
     edge.weight = *weight;
   }
+  gives_weights_ = gives_weights_ || weight_.has_value();
   if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
   for (const auto& [column, number] : attributes_) {
     const EdgeAttributeInfo& info = edge_attributes_[number];
+    if (const ArrayEntry* const texts = TextsOfAttribute(info)) {
+      if (auto reason = TakeTexts(info, *texts, std::string(fields[column]), edge)) return reason;
+      continue;
+    }
     const auto parsed = AttributeOf(info, fields[column]);
     if (const auto reason = Lost(info, fields[column]))
       return fmt::format("'{}' in the column '{}' {}", fields[column], info.name, *reason);
@@ -309,6 +338,11 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
   if (fields.size() != dim_ + 1)
     return fmt::format("{} fields, but a line of array '{}' has an id and {} values", fields.size(),
                        format_.array, dim_);
+  const ArrayEntry* const entry = graph_->store().manifest().FindArray(format_.array);
+  if (HasTexts(*entry)) {
+    const std::vector<std::string> texts(fields.begin() + 1, fields.end());
+    return PutTexts(*entry, texts, ExternalId(std::string(fields[0])), batch);
+  }
   const std::size_t element_bytes = DataTypeBytes(element_.dtype);
   std::vector<std::byte> row(dim_ * element_bytes);
   for (std::size_t i = 0; i < dim_; ++i) {
@@ -324,7 +358,10 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
   std::optional<std::string> repeated;
   std::string quoted;
-  if (text.find_first_of("NI") != text.npos) text = quoted = QuoteNonFinite(text);
+  if (text.find_first_of("NI") != text.npos) {
+    if (const auto name = NonFiniteName(text)) return fmt::format("has no name as \"{}\"", *name);
+    text = quoted = QuoteNonFinite(text);
+  }
   Json object = ParseUntrustedJson(text, &repeated);
   if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
   if (object.is_discarded()) return WhyNoJson(text);
@@ -370,10 +407,15 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
     if (key == "type") {
       edge.type = value.get<std::string>();
     } else if (key == "weight") {
+      gives_weights_ = true;
       if (auto reason = TakeWeight(value, edge.weight)) return reason;
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(edge_attributes_));
-      if (auto reason = TakeAttribute(edge_attributes_[*number], value, edge)) return reason;
+      const EdgeAttributeInfo& info = edge_attributes_[*number];
+      const ArrayEntry* const texts = TextsOfAttribute(info);
+      if (auto reason = texts != nullptr ? TakeTexts(info, *texts, value, edge)
+                                         : TakeAttribute(info, value, edge))
+        return reason;
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
@@ -414,12 +456,25 @@ UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb ver
   return std::nullopt;
 }
 
-UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& values,
+UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& given,
                                            const ExternalId& id, WriteBatch& batch) {
+  if (graph_ == nullptr) return NoArray(array).message();
   const ArrayEntry* entry = graph_->store().manifest().FindArray(array);
   if (entry == nullptr) return graph_->store().OpenArray(array).error().message();
+  const bool one = HasTexts(*entry) && (given.is_string() || given.is_null());
+  const Json values = one ? Json::array({given}) : given;
   if (!values.is_array() || values.size() != entry->dim)
     return fmt::format("the row of array '{}' is not a list of {} numbers", array, entry->dim);
+  if (HasTexts(*entry)) {
+    std::vector<std::string> texts;
+    for (const Json& value : values) {
+      if (!value.is_string() && !value.is_null())
+        return fmt::format("{} of array '{}' is neither a text nor null (none)", value.dump(),
+                           array);
+      texts.push_back(value.is_null() ? std::string() : value.get<std::string>());
+    }
+    return PutTexts(*entry, texts, id, batch);
+  }
   const ElementType type(*entry);
   const std::size_t element_bytes = DataTypeBytes(type.dtype);
   std::vector<std::byte> row(entry->row_bytes());
@@ -430,6 +485,36 @@ UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json&
                        ExpectedElement(type), AboutNull(values[i]));
   }
   batch.PutRow(id, array, row);
+  return std::nullopt;
+}
+
+/// Returns the array of an attribute that holds texts; nullptr for any other attribute.
+const ArrayEntry* UpdateFile::TextsOfAttribute(const EdgeAttributeInfo& info) const {
+  const ArrayEntry* const array = graph_->store().manifest().FindArray(EdgeArrayName(info.name, 0));
+  return array != nullptr && HasTexts(*array) ? array : nullptr;
+}
+
+UpdateFile::Reason UpdateFile::PutTexts(const ArrayEntry& entry, std::span<const std::string> texts,
+                                        const ExternalId& id, WriteBatch& batch) {
+  std::vector<std::int64_t> codes;
+  for (const std::string& text : texts) {
+    const auto code = texts_->CodeOf(entry, text);
+    if (!code) return code.error().message();
+    codes.push_back(*code);
+  }
+  batch.PutRow(id, entry.name, codes);
+  return std::nullopt;
+}
+
+/// Takes the text of an attribute of an edge; null or an empty text: none.
+UpdateFile::Reason UpdateFile::TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry,
+                                         const Json& value, EdgeFields& edge) {
+  if (!value.is_string() && !value.is_null())
+    return fmt::format("{} of '{}' is neither a text nor null (none)", value.dump(), info.name);
+  const auto code =
+      texts_->CodeOf(entry, value.is_null() ? std::string() : value.get<std::string>());
+  if (!code) return code.error().message();
+  edge.attributes[info.first_value] = EdgeValue(*code);
   return std::nullopt;
 }
 

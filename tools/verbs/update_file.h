@@ -13,6 +13,7 @@
 #include "rhizome/write_batch.h"
 #include "tools/cli/cli.h"
 #include "tools/import/elements.h"
+#include "tools/import/stored_texts.h"
 #include "tools/verbs/change_marks.h"
 
 namespace rhizome {
@@ -47,7 +48,8 @@ extern const char* const kUpdateJsonHelp;
 /// Threads: one at a time.
 class UpdateFile {
  public:
-  /// Opens `path` for updates of `graph`.
+  /// Opens `path` for updates of `graph`; if it is null, of a store that is created afterwards and
+  /// has no edge attributes and arrays.
   /// Errors: as InputStream::Open; kInvalidArgument, columns or an array that the graph does not
   /// have.
   static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
@@ -66,6 +68,9 @@ class UpdateFile {
   /// Mark of the line read last, if it has one (JSON lines of `changes`).
   const std::optional<ChangeMark>& mark() const { return mark_; }
   std::uint64_t line() const { return table_->line(); }
+
+  /// Returns whether an edge so far was given with a weight.
+  bool gives_weights() const { return gives_weights_; }
   const InputStream& stream() const { return table_->stream(); }
 
  private:
@@ -75,7 +80,10 @@ class UpdateFile {
   UpdateFile(UpdateFormat format, std::shared_ptr<const GraphSnapshot> graph)
       : format_(std::move(format)),
         graph_(std::move(graph)),
-        edge_attributes_(graph_->edge_attributes()) {}
+        edge_attributes_(graph_ == nullptr ? std::vector<EdgeAttributeInfo>()
+                                           : graph_->edge_attributes()) {
+    if (graph_ != nullptr) texts_.emplace(*graph_);
+  }
   Status FindColumns();
   Status FindArray(std::string_view name);
   Reason TakeLine(Fields fields, WriteBatch& batch);
@@ -85,15 +93,22 @@ class UpdateFile {
   Reason TakeMark(Json& object);
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
-  Reason TakeJsonRow(const std::string& array, const Json& values, const ExternalId& id,
+  Reason TakeJsonRow(const std::string& array, const Json& given, const ExternalId& id,
                      WriteBatch& batch);
   std::optional<std::size_t> AttributeNumber(std::string_view name) const;
+  const ArrayEntry* TextsOfAttribute(const EdgeAttributeInfo& info) const;
+  Reason PutTexts(const ArrayEntry& entry, std::span<const std::string> texts, const ExternalId& id,
+                  WriteBatch& batch);
+  Reason TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry, const Json& value,
+                   EdgeFields& edge);
 
   UpdateFormat format_;
   const std::shared_ptr<const GraphSnapshot> graph_;
+  std::optional<StoredTexts> texts_;                      // of the graph
   const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
   std::optional<ChangeMark> mark_;
+  bool gives_weights_ = false;
   // For TSV and CSV: the positions of the columns, and for each attribute column the number of the
   // attribute in the graph.
   std::size_t id_ = 0;

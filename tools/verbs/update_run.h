@@ -19,6 +19,9 @@ struct UpdateFlags {
   bool create_types = false;
   bool no_create_vertices = false;
   bool no_sync = false;
+  bool create = false;  ///< create the store if it is absent
+  std::string schema;   ///< its schema (ReadSchema); empty: the one that the first batch fits
+  double wait = 0;
   std::string metrics;
 };
 

@@ -148,6 +148,7 @@ struct AddFlags {
   std::string array;
   std::string ids;
   std::optional<DataType> dtype;
+  std::uint64_t empty_columns = 0;  ///< with --empty: columns of the array; 0: rows are in a file
   AddArrayOptions options{.file = {}};
 };
 
@@ -221,10 +222,29 @@ std::optional<Path> IdsOf(const Path& rows, const std::string& given) {
   return beside ? std::optional<Path>(IdsBeside(rows)) : std::nullopt;
 }
 
+/// Returns an array without rows, for --empty.
+Result<ArrayFile> EmptyArray(const AddFlags& flags) {
+  if (flags.array.find('=') != std::string::npos || !flags.ids.empty())
+    return Fail(Status::InvalidArgument(fmt::format(
+        "--empty adds an array without rows: give a NAME without a file and without --ids, not "
+        "'{}'",
+        flags.array)));
+  ArrayFile file;
+  file.name = flags.array;
+  file.path = "--empty";
+  file.dim = flags.empty_columns;
+  file.open = EmptyRows(flags.dtype.value_or(DataType::kFloat32), flags.empty_columns);
+  return file;
+}
+
 Result<Answer> Add(const AddFlags& flags, Session& session) {
   AddArrayOptions options = flags.options;
-  RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag(flags.array, flags.dtype));
-  options.ids = IdsOf(options.file.path, flags.ids);
+  if (flags.empty_columns > 0) {
+    RHIZOME_ASSIGN_OR_RETURN(options.file, EmptyArray(flags));
+  } else {
+    RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag(flags.array, flags.dtype));
+    options.ids = IdsOf(options.file.path, flags.ids);
+  }
   RHIZOME_ASSIGN_OR_RETURN(const AddArrayReport report,
                            AddArray(FileSystem::Posix(), flags.store, options, session.control));
   Answer answer = AddedAnswer(flags.store, report);
@@ -251,25 +271,27 @@ struct ChangeFlags {
   std::string to;
   std::uint64_t number = 0;
   bool flag = false;
+  double wait = 0;
 };
 
 std::string DescribeChange(const Json& f) { return f["done"].get<std::string>() + "\n"; }
 
 /// Applies one change to the arrays of the store and answers with the fields that `step` returns.
-Result<Answer> ChangeArrays(const ChangeFlags& flags,
+Result<Answer> ChangeArrays(const ChangeFlags& flags, const Session& session,
                             const std::function<Result<Json>(ArrayChange&)>& step) {
   Json fields = {{"store", flags.store}};
   RHIZOME_RETURN_IF_ERROR(
-      ArrayChange::Run(FileSystem::Posix(), flags.store, 0, [&](ArrayChange& change) -> Status {
-        RHIZOME_ASSIGN_OR_RETURN(const Json made, step(change));
-        fields.update(made);
-        return Status::Ok();
-      }));
+      ArrayChange::Run(FileSystem::Posix(), flags.store, {.wait = WaitFor(flags.wait, session)},
+                       [&](ArrayChange& change) -> Status {
+                         RHIZOME_ASSIGN_OR_RETURN(const Json made, step(change));
+                         fields.update(made);
+                         return Status::Ok();
+                       }));
   return Answer{std::move(fields), DescribeChange, {}};
 }
 
-Result<Answer> Drop(const ChangeFlags& flags, Session&) {
-  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
+Result<Answer> Drop(const ChangeFlags& flags, Session& session) {
+  return ChangeArrays(flags, session, [&](ArrayChange& change) -> Result<Json> {
     const std::size_t before = change.manifest().arrays.size();
     RHIZOME_RETURN_IF_ERROR(change.Drop(flags.array, flags.flag));
     return Json{{"array", flags.array},
@@ -278,8 +300,8 @@ Result<Answer> Drop(const ChangeFlags& flags, Session&) {
   });
 }
 
-Result<Answer> Rename(const ChangeFlags& flags, Session&) {
-  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
+Result<Answer> Rename(const ChangeFlags& flags, Session& session) {
+  return ChangeArrays(flags, session, [&](ArrayChange& change) -> Result<Json> {
     RHIZOME_RETURN_IF_ERROR(change.Rename(flags.array, flags.to));
     return Json{{"from", flags.array},
                 {"to", flags.to},
@@ -294,11 +316,11 @@ Result<ArrayReference> ParseAlias(const std::string& text) {
       fmt::format("'{}' is not an alias: write ARRAY@WORD, such as emb@live", text)));
 }
 
-Result<Answer> Alias(const ChangeFlags& flags, Session&) {
+Result<Answer> Alias(const ChangeFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
   if (flags.flag == (flags.number != 0))
     return Fail(Status::InvalidArgument("give either a version or --drop"));
-  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, session, [&](ArrayChange& change) -> Result<Json> {
     if (flags.flag) {
       RHIZOME_RETURN_IF_ERROR(change.DropAlias(alias.name, alias.selector));
       return Json{{"alias", flags.array}, {"done", fmt::format("dropped {}", flags.array)}};
@@ -310,9 +332,9 @@ Result<Answer> Alias(const ChangeFlags& flags, Session&) {
   });
 }
 
-Result<Answer> RollBack(const ChangeFlags& flags, Session&) {
+Result<Answer> RollBack(const ChangeFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
-  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, session, [&](ArrayChange& change) -> Result<Json> {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version,
                              change.RollBack(alias.name, alias.selector));
     return Json{{"alias", flags.array},
@@ -321,8 +343,8 @@ Result<Answer> RollBack(const ChangeFlags& flags, Session&) {
   });
 }
 
-Result<Answer> Keep(const ChangeFlags& flags, Session&) {
-  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
+Result<Answer> Keep(const ChangeFlags& flags, Session& session) {
+  return ChangeArrays(flags, session, [&](ArrayChange& change) -> Result<Json> {
     RHIZOME_ASSIGN_OR_RETURN(const auto dropped, change.KeepNewest(flags.array, flags.number));
     return Json{
         {"array", flags.array},
@@ -344,6 +366,7 @@ CLI::App* AddChange(CLI::App& array, Session& session, const std::string& name,
   CLI::App* verb = AddVerb(array, session, name, description, example, flags, run);
   AddStore(*verb, flags->store);
   verb->add_option(what, flags->array, "Name of the array")->required();
+  AddWait(*verb, flags->wait);
   return verb;
 }
 
@@ -356,8 +379,14 @@ void AddAdd(CLI::App& array, Session& session) {
   AddStore(*verb, flags->store);
   verb->add_option("ARRAY", flags->array,
                    "NAME=F: .npy, a Zarr v3 folder, or text lines 'row column value' (NAME=F:DIM); "
-                   "rows in the order of export, or of the ids in F.ids.tsv next to F.npy")
+                   "rows in the order of export, or of the ids in F.ids.tsv next to F.npy; with "
+                   "--empty: NAME")
       ->required();
+  verb->add_option("--empty", flags->empty_columns,
+                   "Add an array of DIM columns without rows, which put adds later; --dtype is "
+                   "float32 by default")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31))
+      ->type_name("DIM");
   verb->add_option(
           "--ids", flags->ids,
           "File with the external id of each row, one per line; default: F.ids.tsv, if it exists")
@@ -376,6 +405,7 @@ void AddAdd(CLI::App& array, Session& session) {
   AddCodecFlag(*verb, options.codec);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory for sorting rows")->default_str("1G");
   AddScratch(*verb, options.scratch);
+  AddWait(*verb, options.wait_seconds);
 }
 
 void AddAppend(CLI::App& array, Session& session) {
@@ -392,6 +422,7 @@ void AddAppend(CLI::App& array, Session& session) {
   AddSize(*verb, "--memory", flags->options.memory_bytes, "Memory for sorting rows")
       ->default_str("1G");
   AddScratch(*verb, flags->options.scratch);
+  AddWait(*verb, flags->options.wait_seconds);
 }
 
 void AddChanges(CLI::App& array, Session& session) {

@@ -3,11 +3,14 @@
 #include <bit>
 #include <optional>
 
+#include "index/generation/graph_builder.h"
 #include "rhizome/change_feed.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"
 #include "tools/import/elements.h"
+#include "tools/import/stored_texts.h"
 #include "tools/verbs/change_marks.h"
 #include "tools/verbs/verbs.h"
 
@@ -32,11 +35,11 @@ Json ValueJson(const EdgeAttributeInfo& info, std::int64_t bits) {
 /// Converts changes to JSON lines that `put` reads.
 class ChangeLines {
  public:
-  explicit ChangeLines(const OpenedGraph& opened) : opened_(opened) {}
+  explicit ChangeLines(const OpenedGraph& opened) : opened_(opened), texts_(*opened.graph) {}
 
   /// Returns the line of a change; nullopt for a new type, which `put --create-types` creates on
   /// first use.
-  Result<std::optional<Json>> Of(const Change& change) const {
+  Result<std::optional<Json>> Of(const Change& change) {
     switch (change.kind) {
       case Change::Kind::kDeleteVertex:
         return Json{{"op", "delete"}, {"id", IdJson(change.id)}};
@@ -53,8 +56,8 @@ class ChangeLines {
         const ArrayEntry* array = opened_.store->manifest().FindArray(change.name);
         if (array == nullptr)
           return Fail(Status::NotFound(fmt::format("array '{}' no longer exists", change.name)));
-        return Json{{"id", IdJson(change.id)},
-                    {"rows", {{change.name, ToJson(ElementType(*array), change.row)}}}};
+        RHIZOME_ASSIGN_OR_RETURN(Json row, texts_.RowJson(*array, change.row));
+        return Json{{"id", IdJson(change.id)}, {"rows", {{change.name, std::move(row)}}}};
       }
       default:
         return std::optional<Json>();
@@ -62,22 +65,31 @@ class ChangeLines {
   }
 
  private:
-  std::optional<Json> Edge(const Change& change) const {
+  Result<std::optional<Json>> Edge(const Change& change) {
     Json line = {
         {"src", IdJson(change.id)}, {"dst", IdJson(change.neighbor_id)}, {"type", change.name}};
     if (opened_.graph->info().weighted) line["weight"] = change.weight;
     const auto about = opened_.graph->edge_attributes();
-    if (change.attributes.empty()) return line;
+    if (change.attributes.empty()) return std::optional(std::move(line));
     for (const EdgeAttributeInfo& info : about) {
-      Json values = Json::array();
-      for (std::uint64_t i = 0; i < info.dim; ++i)
-        values.push_back(ValueJson(info, change.attributes[info.first_value + i]));
+      const auto bits = std::span(change.attributes).subspan(info.first_value, info.dim);
+      RHIZOME_ASSIGN_OR_RETURN(Json values, Values(info, bits));
       line[info.name] = info.dim == 1 ? values[0] : values;
     }
-    return line;
+    return std::optional(std::move(line));
+  }
+
+  Result<Json> Values(const EdgeAttributeInfo& info, std::span<const std::int64_t> bits) {
+    const ArrayEntry* const array =
+        opened_.store->manifest().FindArray(EdgeArrayName(info.name, 0));
+    if (array != nullptr && HasTexts(*array)) return texts_.RowJson(*array, std::as_bytes(bits));
+    Json values = Json::array();
+    for (const std::int64_t one : bits) values.push_back(ValueJson(info, one));
+    return values;
   }
 
   const OpenedGraph& opened_;
+  StoredTexts texts_;
 };
 
 /// Writes the lines of changes, with marks in the first and last line. From these, `put` verifies
@@ -135,12 +147,13 @@ Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
   constexpr std::uint64_t kReportChanges = 4096;
   RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));
   const Stopwatch watch;
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened,
+                           OpenGraph(flags.store, session, TopologyPlace::kLazy));
   const std::uint64_t after = flags.after.value_or(opened.store->base_sequence());
   RHIZOME_ASSIGN_OR_RETURN(const auto feed,
                            ChangeFeed::Open(*opened.graph, {.after = after, .last = flags.last}));
   RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
-  const ChangeLines lines(opened);
+  ChangeLines lines(opened);
   MarkedLines marked(*feed, file);
   Change change;
   for (std::uint64_t seen = 0;; ++seen) {

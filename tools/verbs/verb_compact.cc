@@ -3,9 +3,11 @@
 #include <optional>
 
 #include "cache/job/process_memory.h"
+#include "index/graph/compaction_watch.h"
 #include "index/input/timestamp.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
+#include "tools/import/gnn_flags.h"
 #include "tools/import/layout_flags.h"
 #include "tools/import/topology_json.h"
 #include "tools/verbs/verbs.h"
@@ -19,7 +21,15 @@ struct CompactFlags {
   std::string expire;
   std::string metrics;
   Path scratch;
+  double wait = 0;
+  bool watch = false;
+  std::uint32_t every_seconds = 10;
+  const CLI::Option* min_delta = nullptr;
 };
+
+/// The share of --auto if only --watch is given: then an edge is written about five times while the
+/// graph doubles.
+constexpr double kWatchedShare = 0.2;
 
 std::string DescribeCompact(const Json& f) {
   if (!f["compacted"].get<bool>()) {
@@ -57,6 +67,40 @@ TopologyPlace PlaceOf(const Store& store, std::uint64_t memory_bytes) {
                                                           : TopologyPlace::kMemory;
 }
 
+// Compacts until the user interrupts it, which is no error.
+Result<Answer> Watch(const CompactFlags& flags, const CompactOptions& options, Graph& graph,
+                     Session& session) {
+  Json compactions = Json::array();
+  const auto note = PrintsNotes(session);
+  const Status ended = WatchCompaction(
+      graph, options, std::chrono::seconds(flags.every_seconds), session.control,
+      [&](const CompactResult& result) {
+        compactions.push_back({{"generation", result.generation}, {"commits", result.commits}});
+        note(fmt::format("generation {}: {} merged", result.generation,
+                         Plural(result.commits, "commit")));
+      });
+  if (ended.code() != StatusCode::kInterrupted) return Fail(ended);
+  return Answer{{{"store", flags.store}, {"compactions", std::move(compactions)}},
+                [](const Json& f) {
+                  return fmt::format("{}: {} made\n", f["store"].get<std::string>(),
+                                     Plural(f["compactions"].size(), "generation"));
+                },
+                {}};
+}
+
+// Opens the store for reading, so that other processes can write at the same time. Dropping
+// generations frees space, so it must also work on a full disk; only a writer may use the reserve.
+Result<std::unique_ptr<Store>> OpenStore(const CompactFlags& flags,
+                                         std::shared_ptr<Metrics> metrics, const Session& session) {
+  const bool frees = flags.options.keep_generations || flags.options.keep_bytes;
+  return Store::Open(FileSystem::Posix(), flags.store,
+                     frees ? Store::Mode::kWrite : Store::Mode::kRead,
+                     {.scratch = flags.scratch,
+                      .frees_space = frees,
+                      .wait = WaitFor(flags.wait, session),
+                      .metrics = std::move(metrics)});
+}
+
 Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   CompactOptions options = flags.options;
   if (!flags.expire.empty()) RHIZOME_RETURN_IF_ERROR(ParseExpire(flags.expire, options));
@@ -64,15 +108,13 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto store,
-      Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
-                  {.scratch = flags.scratch,
-                   // Dropping generations frees space, so it must also work on a full disk.
-                   .frees_space = options.keep_generations || options.keep_bytes,
-                   .metrics = metrics}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, OpenStore(flags, metrics, session));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
+  if (flags.watch) {
+    if (flags.min_delta->count() == 0) options.min_delta = kWatchedShare;
+    return Watch(flags, options, *graph, session);
+  }
   const std::uint64_t entries = graph->Snapshot()->delta_size().entries;
   RHIZOME_ASSIGN_OR_RETURN(const CompactResult result, graph->Compact(options, session.control));
   const double seconds = watch.seconds();
@@ -101,10 +143,19 @@ void AddCompactVerb(CLI::App& root, Session& session) {
                            "Merge everything written since the last generation into a new one",
                            "rhizome compact demo.rz", flags, RunCompact);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--auto", options.min_delta,
-                   "Compact only if the delta has at least this fraction of the edges, such as 0.1")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("SHARE");
+  flags->min_delta =
+      verb->add_option(
+              "--auto", options.min_delta,
+              "Compact only if the delta has at least this fraction of the edges, such as 0.1")
+          ->check(CLI::NonNegativeNumber)
+          ->type_name("SHARE");
+  verb->add_flag("--watch", flags->watch,
+                 "Keep running, and compact whenever the delta has reached --auto, by default 0.2; "
+                 "other processes can write at the same time");
+  verb->add_option("--every", flags->every_seconds, "With --watch: seconds between two checks")
+      ->check(CLI::Range(1U, 86400U))
+      ->type_name("SECONDS")
+      ->capture_default_str();
   verb->add_flag("--repartition", options.repartition,
                  "Partition all edges again; default: new edges join their neighbours");
   AddPartitioner(*verb, options.partition.kind);
@@ -129,6 +180,10 @@ void AddCompactVerb(CLI::App& root, Session& session) {
           "disk; initially 64G");
   AddMetricsFile(*verb, flags->metrics);
   AddScratch(*verb, flags->scratch);
+  AddWait(*verb, flags->wait)
+      ->description(
+          "With --keep-generations or --keep-bytes: maximum time to wait while another process has "
+          "the store open for writing");
   AddThreads(*verb, options.threads);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory limit; 0: none");
 }

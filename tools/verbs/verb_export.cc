@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "index/graph/live_vertices.h"
+#include "index/input/npy_header.h"
+#include "rhizome/store_folder.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/row_reader.h"
@@ -15,14 +17,13 @@
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/help.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"
 #include "tools/import/elements.h"
 #include "tools/import/gnn_flags.h"
 #include "tools/output/predictions.h"
 #include "tools/output/row_files.h"
-#include "tools/verbs/export_edges.h"
+#include "tools/verbs/export_tables.h"
 #include "tools/verbs/verbs.h"
 #include "tools/verbs/vertex_array.h"
 
@@ -35,6 +36,9 @@ struct ExportFlags {
   std::string store;
   std::string array;
   bool edges = false;
+  bool vertices = false;
+  bool no_header = false;
+  std::string folder;
   std::string out;
   std::string ids;
   std::string model_file;  // model whose predictions are exported; empty: none
@@ -153,16 +157,61 @@ std::string DescribeExport(const Json& f) {
   return text + fmt::format("in {}\n", HumanSeconds(f["seconds"]));
 }
 
-Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
+/// Opens the store for a scan. Lists that would fill half of the memory remain on disk.
+Result<OpenedGraph> OpenForScan(const ExportFlags& flags, Session& session) {
+  RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
+  OpenedGraph opened;
+  RHIZOME_ASSIGN_OR_RETURN(opened.store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  std::uint64_t topology_bytes = 0;
+  for (const FileEntry& file : opened.store->manifest().files)
+    if (file.path.starts_with("topology/")) topology_bytes += file.size_bytes;
+  GraphOptions options;
+  if (topology_bytes > flags.memory_bytes() / 2) {
+    options.topology = TopologyPlace::kDirect;
+    options.list_cache_bytes = flags.memory_bytes() / 4;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store, options));
+  opened.graph = live->Snapshot();
+  RHIZOME_RETURN_IF_ERROR(session.control.CheckCancelled());
+  return opened;
+}
+
+/// Exports edges or vertices as a table.
+Result<Answer> RunTable(const ExportFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));
   const Stopwatch watch;
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
-  RHIZOME_ASSIGN_OR_RETURN(Json file, ExportEdges(*opened.graph, flags.out, session.control));
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenForScan(flags, session));
+  const TableOptions options{
+      .out = flags.out, .header = !flags.no_header, .memory_bytes = flags.memory_bytes()};
+  std::vector<std::string> left_out;
+  RHIZOME_ASSIGN_OR_RETURN(
+      Json file, flags.edges ? ExportEdges(*opened.graph, options, session.control)
+                             : ExportVertices(*opened.graph, options, left_out, session.control));
   const double seconds = watch.seconds();
+  for (const std::string& array : left_out)
+    Tell(session, "not a column", fmt::format("{}: export it with --array", array));
+  Json fields = {{"files", Json::array({std::move(file)})}, {"seconds", seconds}};
+  if (flags.vertices) fields["left_out"] = left_out;
+  return Answer{std::move(fields), IsStandardOutput(flags.out) ? nullptr : DescribeExport, {}};
+}
+
+/// Exports the whole store as a folder.
+Result<Answer> RunFolder(const ExportFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenForScan(flags, session));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const ExportFolderReport report,
+      ExportFolder(*opened.graph, flags.folder, {.memory_bytes = flags.memory_bytes() / 4},
+                   session.control));
+  for (const std::string& note : report.notes) Tell(session, "note", note);
   Json files = Json::array();
-  files.push_back(std::move(file));
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds}},
-                IsStandardOutput(flags.out) ? nullptr : DescribeExport,
+  for (const ExportFolderReport::File& file : report.files)
+    files.push_back({{"path", file.path.string()},
+                     {"rows", file.rows},
+                     {"dim", file.dim},
+                     {"dtype", file.dtype}});
+  return Answer{{{"files", std::move(files)}, {"notes", report.notes}, {"seconds", report.seconds}},
+                DescribeExport,
                 {}};
 }
 
@@ -214,15 +263,24 @@ Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
 
 // Exports an array: (1) checks the flags; (2) opens the store and the array, which must have one
 // row per vertex or edge; (3) writes ids and rows (WriteBoth); (4) warns if the rows may be out of
-// date. --edges is handled by RunEdges, --predictions by RunPredictions.
+// date. Tables, folders and predictions are handled by the functions above.
 Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
-  const int asked =
-      (flags.edges ? 1 : 0) + (flags.array.empty() ? 0 : 1) + (flags.model_file.empty() ? 0 : 1);
+  const int asked = (flags.edges ? 1 : 0) + (flags.vertices ? 1 : 0) +
+                    (flags.folder.empty() ? 0 : 1) + (flags.array.empty() ? 0 : 1) +
+                    (flags.model_file.empty() ? 0 : 1);
   if (asked != 1) {
-    return Fail(
-        Status::InvalidArgument("give one of --array NAME, --edges and --predictions MODEL"));
+    return Fail(Status::InvalidArgument(
+        "give one of --array NAME, --edges, --vertices, --store DIR and --predictions MODEL"));
   }
-  if (flags.edges) return RunEdges(flags, session);
+  if (flags.no_header && !flags.edges && !flags.vertices)
+    return Fail(Status::InvalidArgument("--no-header is for --edges and --vertices"));
+  if (flags.out.empty() == flags.folder.empty()) {
+    return Fail(Status::InvalidArgument(
+        flags.out.empty() ? "name the output with --out F"
+                          : "--store names the output folder itself; leave out --out"));
+  }
+  if (!flags.folder.empty()) return RunFolder(flags, session);
+  if (flags.edges || flags.vertices) return RunTable(flags, session);
   if (!flags.model_file.empty()) return RunPredictions(flags, session);
   const Path out = flags.out;
   const bool fbin = out.extension() == ".fbin";
@@ -265,7 +323,8 @@ void AddExportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* verb =
       AddVerb(root, session, "export",
-              "Export an array, an edge attribute, all edges, or a model's predictions to a file",
+              "Export a store as a folder; or an array, an edge attribute, edges, vertices, or a "
+              "model's predictions to a file",
               "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array,
@@ -274,26 +333,38 @@ void AddExportVerb(CLI::App& root, Session& session) {
       ->type_name("NAME");
   verb->add_flag(
       "--edges", flags->edges,
-      "Export all edges as TSV or CSV, in the form that ingest reads: src, dst, type, weight");
+      "Export all edges as TSV or CSV with a header: src, dst, type, weight and attributes; of an "
+      "undirected graph each pair once");
+  verb->add_flag("--vertices", flags->vertices,
+                 "Export all vertices as TSV or CSV with a header: id, type, label, split and "
+                 "arrays of one column");
+  verb->add_option("--store", flags->folder,
+                   "Export the whole store as a new folder, from which ingest creates the same "
+                   "store: vertices.csv, edges.csv, .npy files, and rhizome.json, which describes "
+                   "them")
+      ->type_name("DIR");
+  verb->add_flag("--no-header", flags->no_header,
+                 "With --edges or --vertices: omit the line of names");
   verb->add_option("--predictions", flags->model_file,
                    "Export the predictions of this model file for every vertex: class and "
                    "probability, labels and probabilities, or values")
       ->type_name("MODEL");
   verb->add_option("--out", flags->out,
                    "Output file. Arrays: .npy, or .fbin (float32, for vector search), with ids (of "
-                   "edge attributes: the edges) in F.ids.tsv. Edges: .tsv, .csv or - (standard "
-                   "output). Predictions: .csv, .tsv or .npy (float32)")
-      ->required()
+                   "edge attributes: the edges) in F.ids.tsv. Edges and vertices: .tsv, .csv or - "
+                   "(standard output). Predictions: .csv, .tsv or .npy (float32)")
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
   verb->add_option("--ids", flags->ids,
                    "Write the ids here instead: one per line, or as quoted CSV")
       ->type_name("F.txt|F.csv");
   AddSize(*verb, "--memory", flags->given_memory,
-          "Memory for sorting rows; with --predictions: memory limit of the process beyond its "
-          "size at start, by default none")
+          "Memory for rows, edges and lists; with --predictions: memory limit of the process "
+          "beyond its size at start, by default none")
       ->default_str("1G");
   AddPredictionFlags(*verb, flags->infer);
-  ArrangeOptions(*verb, {"array", "edges", "predictions", "out", "ids", "memory", "threads"},
+  ArrangeOptions(*verb,
+                 {"store", "array", "edges", "vertices", "predictions", "out", "ids", "no-header",
+                  "memory", "threads"},
                  {"features", "fanout", "scratch"});
 }
 

@@ -146,6 +146,7 @@ Json InferReportJson(const InferReport& report) {
                {"test_accuracy", optional(report.test_accuracy)},
                {"resumed_chunks", report.resumed_chunks},
                {"kept", report.kept},
+               {"kept_across_compaction", report.kept_across_compaction},
                {"base_memory_bytes", report.base_memory_bytes},
                {"peak_memory_bytes", report.peak_memory_bytes},
                {"own_peak_memory_bytes", report.own_peak_memory_bytes},
@@ -269,7 +270,11 @@ std::string DescribeInfer(const Json& f) {
                         of["array"].get<std::string>());
   }
   if (f["kept"] != 0)
-    text += fmt::format("{} copied from the previous version\n", Plural(f["kept"], "row"));
+    text += fmt::format("{} copied from the previous version{}\n", Plural(f["kept"], "row"),
+                        f["kept_across_compaction"].get<bool>()
+                            ? ", which was computed before a compaction: they can differ from a "
+                              "full run by rounding"
+                            : "");
   if (f.contains("full_because")) {
     text += fmt::format("all rows were computed: {}\n", f["full_because"].get<std::string>());
   }
@@ -353,8 +358,8 @@ void AddInferVerb(CLI::App& root, Session& session) {
   ArrangeOptions(*verb,
                  {"model-file", "out", "new-version", "incremental", "features", "fanout", "memory",
                   "threads", "resume"},
-                 {"live", "keep", "at", "scores", "mode", "device", "workers", "scratch", "codec",
-                  "cache", "edge-weights"});
+                 {"live", "keep", "at", "wait", "scores", "mode", "device", "workers", "scratch",
+                  "codec", "cache", "edge-weights"});
 }
 
 }  // namespace rhizome

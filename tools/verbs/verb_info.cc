@@ -2,17 +2,21 @@
 
 #include <algorithm>
 
+#include "rhizome/backup.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/escaped_text.h"
 #include "storage/io/walk_files.h"
+#include "storage/section/untrusted_json.h"
 #include "tools/cli/text.h"
 #include "tools/import/homes_json.h"
 #include "tools/import/partition_run.h"
 #include "tools/import/topology_json.h"
+#include "tools/output/gauge_text.h"
 #include "tools/verbs/verbs.h"
 #include "tools/verbs/vertex_array.h"
 
@@ -22,6 +26,8 @@ namespace {
 struct InfoFlags {
   std::string store;
   bool metrics = false;
+  bool schema = false;
+  std::string backups;
 };
 
 /// Returns the total size of the generation's files whose path begins with `prefix`, in bytes.
@@ -51,6 +57,18 @@ const char* IdKindName(ExternalIdKind kind) {
   return kind == ExternalIdKind::kInteger ? "integer" : "dense";
 }
 
+std::string_view AttributeOf(const ArrayEntry& entry, std::string_view name) {
+  for (const auto& [key, value] : entry.attributes)
+    if (key == name) return value;
+  return {};
+}
+
+/// Returns the number of rows that the last compaction marked as older than their inputs.
+std::uint64_t StaleRowsOf(const ArrayEntry& entry) {
+  const auto rows = ParseCanonicalInteger(AttributeOf(entry, "stale_rows"));
+  return rows ? static_cast<std::uint64_t>(*rows) : 0;
+}
+
 /// Lists the arrays visible to users; a checksum sidecar is counted as part of its array.
 Json ArraysJson(const Manifest& manifest) {
   Json arrays = Json::array();
@@ -66,13 +84,16 @@ Json ArraysJson(const Manifest& manifest) {
          {"rows", entry.rows},
          {"dim", entry.dim},
          {"dtype", DataTypeName(entry.dtype)},
+         {"type", TypeOf(entry.attributes)},
          {"layout", ArrayLayoutName(entry.layout)},
          {"codec", CodecName(entry.codec.kind)},
          {"chunk_rows", entry.chunk_rows},
          {"inner_rows", entry.inner_rows},
+         {"stale_rows", StaleRowsOf(entry)},
          {"lost_rows", LostRowsOf(entry)},
          {"lost_rows_hold", ShownMissingRow(entry)},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
+         {"text_bytes", BytesBelow(manifest, fmt::format("{}{}/", kTextsPrefix, entry.name))},
          {"sidecar_bytes",
           BytesBelow(manifest, ArrayFolder(SidecarName(entry.name), entry.form) + "/")}});
   }
@@ -167,9 +188,15 @@ std::string DescribeInfo(const Json& f) {
   table.Add({"array", "rows", "dim", "dtype", "layout", "codec", "size"});
   for (const Json& a : f["arrays"]) {
     table.Add({ShownName(a["name"].get<std::string>()), WithCommas(a["rows"]), WithCommas(a["dim"]),
-               a["dtype"], a["layout"], a["codec"], HumanBytes(a["bytes"])});
+               a["type"] == kTypeText ? a["type"] : a["dtype"], a["layout"], a["codec"],
+               HumanBytes(a["bytes"].get<std::uint64_t>() + a["text_bytes"].get<std::uint64_t>())});
   }
   text += "\n" + table.ToString();
+  for (const Json& a : f["arrays"])
+    if (a["stale_rows"] != 0)
+      text += fmt::format(
+          "  {} of {} may differ from a new computation; infer --incremental updates them\n",
+          Plural(a["stale_rows"], "row"), ShownName(a["name"].get<std::string>()));
   for (const Json& a : f["arrays"])
     if (!a["lost_rows"].get<std::string>().empty())
       text +=
@@ -215,7 +242,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["edge_type_names"] = info.edge_types;
   if (!any) return AddHistory(store, fields);
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
-                           Graph::Open(store, {.topology = TopologyPlace::kDirect}));
+                           Graph::Open(store, {.topology = TopologyPlace::kLazy}));
   RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
   fields["vertices"] = graph->live_vertex_count();
   fields["deleted_vertices"] = graph->vertex_count() - graph->live_vertex_count();
@@ -257,24 +284,83 @@ Result<std::uint64_t> BytesOnDisk(const Store& store) {
 
 std::string DescribeNothing(const Json&) { return {}; }
 
+/// Returns the stale rows of each array that `infer` computed.
+Result<std::string> StaleRowsText(const GraphSnapshot& graph, const std::string& store) {
+  std::vector<GaugeSample> rows;
+  std::vector<GaugeSample> behind;
+  for (const ArrayEntry& entry : graph.store().manifest().arrays) {
+    if (!AttributeOf(entry, "made_by").starts_with("infer")) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, graph.StalenessOf(entry));
+    const std::vector<std::pair<std::string, std::string>> labels = {{"store", store},
+                                                                     {"array", entry.name}};
+    rows.push_back({labels, static_cast<double>(staleness.marked_rows)});
+    behind.push_back({labels, staleness.written_since ? 1.0 : 0.0});
+  }
+  return GaugeText("stale_rows",
+                   "Rows that infer computed and later writes may have changed, as of the last "
+                   "compaction",
+                   rows) +
+         GaugeText("array_behind", "1 if the graph was written to since infer computed the array",
+                   behind);
+}
+
+/// Returns the time of the newest backup. Errors: kInvalidArgument, the backups are of another
+/// store.
+Result<std::string> BackupText(const InfoFlags& flags) {
+  if (flags.backups.empty()) return std::string();
+  RHIZOME_ASSIGN_OR_RETURN(const auto backups, ListBackups(FileSystem::Posix(), flags.backups));
+  const std::vector<std::pair<std::string, std::string>> labels = {{"store", flags.store},
+                                                                   {"backups", flags.backups}};
+  std::vector<GaugeSample> newest;
+  std::vector<GaugeSample> bytes;
+  if (!backups.empty()) {
+    newest.push_back({labels, static_cast<double>(backups.back().unix_seconds)});
+    bytes.push_back({labels, static_cast<double>(backups.back().bytes)});
+  }
+  return GaugeText("last_backup_timestamp_seconds", "Time of the newest backup, since 1970",
+                   newest) +
+         GaugeText("last_backup_bytes", "Size of the newest backup's files and delta", bytes);
+}
+
 /// Prints metrics. Most of them are gauges, because counters start with the process.
 Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   const auto metrics = std::make_shared<Metrics>();
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
                                                          Store::Mode::kRead, {.metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
-                           Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
+                           Graph::Open(*store, {.topology = TopologyPlace::kLazy}));
   const std::pair<std::string, std::string> label{"store", EscapedText(flags.store)};
-  const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t disk_bytes, BytesOnDisk(*store));
+  const GaugeSample disk{{label}, static_cast<double>(disk_bytes)};
+  RHIZOME_ASSIGN_OR_RETURN(const std::string stale,
+                           StaleRowsText(*graph->Snapshot(), label.second));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string backup, BackupText(flags));
+  const std::string text =
+      MetricsText(metrics->Snapshot(), std::span(&label, 1)) +
+      GaugeText("disk_bytes", "Size of the files of all generations", std::span(&disk, 1)) + stale +
+      backup;
   // The text contains line breaks, which fields passed to `describe` must not have.
   if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
   return Answer{{{"metrics", text}}, DescribeNothing, {}};
+}
+
+/// Prints the schema, from which `init --schema` creates an empty store of the same shape.
+Result<Answer> RunSchema(const InfoFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  const Store& fixed = *store;
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(fixed, {.topology = TopologyPlace::kDirect}));
+  const std::string text = SchemaText(SchemaOf(*graph));
+  if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
+  return Answer{{{"schema", ParseUntrustedJson(text)}}, DescribeNothing, {}};
 }
 
 // Collects the fields from (1) the manifest, (2) the section tables of the partition files, (3) the
 // delta, and (4) the folders of all generations.
 Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
   if (flags.metrics) return RunMetrics(flags, session);
+  if (flags.schema) return RunSchema(flags, session);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();
@@ -297,8 +383,8 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
       info.edges == 0 ? 0.0 : static_cast<double>(topology_bytes) / static_cast<double>(info.edges);
   fields["order_bytes"] = BytesBelow(manifest, "order/");
   fields["dictionary_bytes"] = BytesBelow(manifest, "ids/");
-  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) -
-                          SidecarBytes(manifest);
+  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) +
+                          BytesBelow(manifest, kTextsPrefix) - SidecarBytes(manifest);
   fields["sidecar_bytes"] = SidecarBytes(manifest);
   fields["total_bytes"] = BytesBelow(manifest, "");
   RHIZOME_RETURN_IF_ERROR(AddDeltaFields(*store, fields));
@@ -318,8 +404,15 @@ void AddInfoVerb(CLI::App& root, Session& session) {
       AddVerb(root, session, "info", "Describe a store: contents, partitions and sizes",
               "rhizome info demo.rz", flags, RunInfo);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_flag("--metrics", flags->metrics,
-                 "Print the metrics of the store instead, as Prometheus text");
+  CLI::Option* const metrics = verb->add_flag(
+      "--metrics", flags->metrics, "Print the metrics of the store instead, as Prometheus text");
+  verb->add_option("--backups", flags->backups,
+                   "With --metrics: the store's folder of backups, whose age is a metric")
+      ->needs(metrics)
+      ->type_name("DIR");
+  verb->add_flag("--schema", flags->schema,
+                 "Print the schema of the store instead, as JSON for init --schema")
+      ->excludes(metrics);
 }
 
 }  // namespace rhizome

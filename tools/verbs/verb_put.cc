@@ -19,6 +19,12 @@ void AddPutVerb(CLI::App& root, Session& session) {
   verb->add_flag(
       "--no-create-vertices", flags->no_create_vertices,
       "Reject edges and rows of vertices that do not exist; default: create the vertices");
+  verb->add_flag("--create", flags->create,
+                 "Create the store if it is absent, with ids, weights and types as in the first "
+                 "batch");
+  verb->add_option("--schema", flags->schema,
+                   "With --create: the schema instead, a file or JSON, as for rhizome init")
+      ->type_name("F.json");
   verb->footer(std::string(kUpdateJsonHelp) + verb->get_footer());
 }
 

@@ -13,6 +13,7 @@ namespace {
 struct RepairFlags {
   std::string store;
   RepairOptions options;
+  double wait = 0;
 };
 
 Json NotesJson(const std::vector<RepairNote>& notes, const char* how) {
@@ -49,8 +50,10 @@ std::string DescribeRepair(const Json& f) {
 
 Result<Answer> RunRepair(const RepairFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
+  RepairOptions options = flags.options;
+  options.wait = WaitFor(flags.wait, session);
   RHIZOME_ASSIGN_OR_RETURN(RepairReport report,
-                           RepairGraph(fs, flags.store, flags.options, session.control));
+                           RepairGraph(fs, flags.store, options, session.control));
   if (!flags.options.dry_run && report.after.ok())
     RHIZOME_RETURN_IF_ERROR(VerifyGraph(fs, flags.store, session.control, report.after));
   Answer answer{
@@ -96,6 +99,7 @@ void AddRepairVerb(CLI::App& root, Session& session) {
   verb->add_flag(
       "--fill-holes", flags->options.fill_holes,
       "Keep arrays that lost chunks, with zeros or \"none\" in the lost rows; default: drop them");
+  AddWait(*verb, flags->wait);
 }
 
 }  // namespace rhizome

@@ -7,11 +7,11 @@
 #include "cache/lists/direct_neighbors.h"
 #include "cache/lists/neighbor_cache.h"
 #include "index/graph/live_vertices.h"
+#include "index/input/npy_header.h"
 #include "index/input/table_reader.h"
 #include "rhizome/sampler.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/help.h"
-#include "tools/cli/npy_output.h"
 #include "tools/cli/sample_flags.h"
 #include "tools/cli/text.h"
 #include "tools/cli/topology_flags.h"
@@ -111,12 +111,13 @@ Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
                  NpyHeaderBytes(DataType::kInt64, numbers.size()), SampleBytesOf(numbers));
 }
 
-/// Adds the members of a batch to the archive: b<i>_vertex_ids [v] and b<i>_edges [2, e] (row 0 the
-/// local source of each edge, row 1 its target). If the graph has deleted vertices, also
-/// b<i>_export_rows [v], because `export` omits the rows of deleted vertices, so that vertex ids
-/// differ from row numbers. If disjoint, also b<i>_seed_of [v], the seed whose subgraph contains
-/// the vertex. If frontiers are expanded again, also b<i>_hop_edges [hops + 1], the first edge of
-/// each hop.
+/// Adds the members of a batch to the archive: b<i>_vertex_ids [v], b<i>_edges [2, e] (row 0 the
+/// local source of each edge, row 1 its target), and b<i>_seeds [s], the local number of each seed
+/// in the given order: a seed that is repeated has one number, unless disjoint. If the graph has
+/// deleted vertices, also b<i>_export_rows [v], because `export` omits the rows of deleted
+/// vertices, so that vertex ids differ from row numbers. If disjoint, also b<i>_seed_of [v], the
+/// seed whose subgraph contains the vertex. If frontiers are expanded again, also b<i>_hop_edges
+/// [hops + 1], the first edge of each hop.
 Status AddBatch(ZipOutput& zip, std::uint64_t batch, const GraphSnapshot& graph,
                 const LiveVertices& live, const SampledSubgraph& subgraph,
                 const SamplerOptions& options) {
@@ -125,6 +126,7 @@ Status AddBatch(ZipOutput& zip, std::uint64_t batch, const GraphSnapshot& graph,
                  [&](Row row) { return *graph.VertexAt(row); });
   const std::vector<std::int64_t> ends = EndsOf(subgraph, options);
   RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "vertex_ids", ids));
+  RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "seeds", subgraph.seed_locals));
   if (live.deleted_count() > 0) {
     for (std::int64_t& id : ids) id = static_cast<std::int64_t>(live.PlaceOf(id));
     RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "export_rows", ids));
@@ -282,10 +284,12 @@ void AddSampleVerb(CLI::App& root, Session& session) {
   AddTopologyFlag(*verb, flags->topology);
   AddSize(*verb, kNeighborCacheFlag, flags->cache_bytes, kNeighborCacheHelp)->default_str("256M");
   AddIoFlag(*verb, flags->io, "I/O method for reading neighbour lists from disk");
-  verb->add_option(
-          "--out", flags->out,
-          "Write b{i}_vertex_ids (seeds first) and b{i}_edges [2, e] for batch i; if vertices were "
-          "deleted, also b{i}_export_rows, the vertices' rows in exported arrays")
+  verb->add_option("--out", flags->out,
+                   "Write for batch i: b{i}_vertex_ids, seeds first, a repeated seed once; "
+                   "b{i}_edges [2, e], "
+                   "as positions in it; b{i}_seeds, the position of each seed; if vertices were "
+                   "deleted, also "
+                   "b{i}_export_rows, the vertices' rows in exported arrays")
       ->type_name("F.npz");
   AddThreads(*verb, flags->sampler.options.threads);
   ArrangeOptions(*verb, {"seeds", "fanout", "direction", "batch-size", "out", "seed", "threads"},

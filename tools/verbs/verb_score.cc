@@ -4,12 +4,12 @@
 #include <iterator>
 
 #include "cache/job/process_memory.h"
+#include "index/input/npy_header.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/id_text.h"
-#include "tools/cli/npy_output.h"
 #include "tools/cli/pair_input.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"
@@ -74,7 +74,8 @@ class TextScores final : public ScoreOutput {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       line.clear();
       for (const VertexId end : {pairs[i].src, pairs[i].dst}) {
-        RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph_.ExternalIdOf(end), form_, line));
+        RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, graph_.ExternalIdOf(end));
+        RHIZOME_RETURN_IF_ERROR(AppendIdField(id, form_, line));
         line += separator;
       }
       if (types_.size() > 1) line += types_[pairs[i].type] + separator;
@@ -162,7 +163,9 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const LinkScores* const gnn, LoadLinkScores());
   const std::uint64_t base = StartMemory(session, flags.memory_bytes);
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  // Pairs need only ids and rows.
+  const TopologyPlace place = flags.all_edges ? TopologyPlace::kMemory : TopologyPlace::kLazy;
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session, place));
   LinkScoreOptions options = flags.options;
   options.decoder = flags.decoder;
   if (flags.memory_bytes != 0)

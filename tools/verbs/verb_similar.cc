@@ -42,9 +42,8 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNam
     if (labels) {
       RHIZOME_ASSIGN_OR_RETURN(label, labels->Of(*opened.graph, scored.vertex));
     }
-    list.push_back({{"id", IdJson(*opened.graph->ExternalIdOf(scored.vertex))},
-                    {"label", std::move(label)},
-                    {"score", scored.score}});
+    RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, opened.graph->ExternalIdOf(scored.vertex));
+    list.push_back({{"id", IdJson(id)}, {"label", std::move(label)}, {"score", scored.score}});
   }
   return list;
 }
@@ -84,7 +83,8 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
   for (const std::string& name : flags.arrays) {
     RHIZOME_RETURN_IF_ERROR(ParseArrayReference(name));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened,
+                           OpenGraph(flags.store, session, TopologyPlace::kLazy));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<ClassNames> labels, ClassNames::Open(opened));
   Json label = nullptr;
@@ -96,7 +96,8 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
     RHIZOME_ASSIGN_OR_RETURN(by_array[name],
                              SimilarJson(opened, labels, name, vertex, flags.k, session.control));
   }
-  Json fields = {{"id", IdJson(*opened.graph->ExternalIdOf(vertex))},
+  RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, opened.graph->ExternalIdOf(vertex));
+  Json fields = {{"id", IdJson(id)},
                  {"label", std::move(label)},
                  {"array", flags.arrays.front()},
                  {"similar", by_array[flags.arrays.front()]},

@@ -8,6 +8,7 @@ namespace {
 
 struct UpgradeFlags {
   std::string store;
+  double wait = 0;
 };
 
 std::string DescribeUpgrade(const Json& f) {
@@ -20,7 +21,8 @@ std::string DescribeUpgrade(const Json& f) {
 
 Result<Answer> RunUpgrade(const UpgradeFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const UpgradeReport report,
-                           UpgradeStore(FileSystem::Posix(), flags.store, session.control));
+                           UpgradeStore(FileSystem::Posix(), flags.store, session.control,
+                                        WaitFor(flags.wait, session)));
   return Answer{
       {{"store", flags.store}, {"from", report.from}, {"format", report.to}}, DescribeUpgrade, {}};
 }
@@ -33,6 +35,7 @@ void AddUpgradeVerb(CLI::App& root, Session& session) {
                            "Upgrade a store of an older format to the format of this version",
                            "rhizome upgrade demo.rz", flags, RunUpgrade);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
+  AddWait(*verb, flags->wait);
 }
 
 }  // namespace rhizome

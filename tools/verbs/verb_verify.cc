@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "rhizome/backup.h"
 #include "rhizome/maintenance.h"
 #include "rhizome/verify.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
+#include "tools/output/gauge_text.h"
 #include "tools/verbs/verbs.h"
 
 namespace rhizome {
@@ -14,6 +16,7 @@ namespace {
 
 struct VerifyFlags {
   std::string store;
+  std::string metrics;
 };
 
 /// Lists leftover files, which are harmless, and how they are removed.
@@ -70,14 +73,34 @@ bool HoldsBackups(FileSystem& fs, const Path& path) {
   return !fs.Stat(path / "FORMAT") && (fs.Stat(path / "BACKUP") || fs.Stat(path / "backups"));
 }
 
+/// Writes the time and the findings of a verification as metrics.
+Status WriteVerifyMetrics(const VerifyFlags& flags, const VerifyReport& report) {
+  if (flags.metrics.empty()) return Status::Ok();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+    const GaugeSample sample{{{"store", flags.store}}, value};
+    return GaugeText(name, help, std::span(&sample, 1));
+  };
+  return WriteText(
+      flags.metrics,
+      gauge("last_verify_timestamp_seconds", "Time of the last verification, since 1970",
+            std::chrono::duration<double>(now).count()) +
+          gauge("last_verify_damaged_places", "Damaged places that the last verification found",
+                static_cast<double>(report.damaged.size())) +
+          gauge("last_verify_unread_files", "Files that the last verification could not read",
+                static_cast<double>(report.unread.size())));
+}
+
 Result<Answer> RunVerify(const VerifyFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
+  RHIZOME_RETURN_IF_ERROR(ProbeOutput(flags.metrics));
   const Stopwatch watch;
   const bool backups = HoldsBackups(fs, flags.store);
   RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report,
                            backups ? VerifyBackups(fs, flags.store, session.control)
                                    : VerifyStore(fs, flags.store, session.control));
   const double seconds = watch.seconds();
+  RHIZOME_RETURN_IF_ERROR(WriteVerifyMetrics(flags, report));
   Json damaged = Json::array();
   for (const Damage& damage : report.damaged) {
     damaged.push_back(
@@ -119,6 +142,7 @@ void AddVerifyVerb(CLI::App& root, Session& session) {
               "Check every byte and every invariant of a store or of backups, and list damage",
               "rhizome verify demo.rz", flags, RunVerify);
   verb->add_option("STORE", flags->store, "The store's folder, or a folder of backups")->required();
+  AddMetricsFile(*verb, flags->metrics);
 }
 
 }  // namespace rhizome

@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
+
 #include "index/base/staleness.h"
+#include "index/homes/home_array.h"
+#include "rhizome/task_metrics.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "tools/cli/text.h"
+#include "tools/import/elements.h"
 
 namespace rhizome {
 
@@ -33,6 +39,35 @@ std::string_view ShownMissingRow(const ArrayEntry& entry) {
       return "255 (none)";
   }
   return "zeros";
+}
+
+std::vector<CardArray> CardArrays(const Manifest& manifest) {
+  std::set<std::string> marks;
+  for (const ArrayEntry& entry : manifest.arrays) marks.insert(StaleName(entry.name));
+  std::vector<CardArray> shown;
+  for (const ArrayEntry& entry : manifest.arrays) {
+    const auto version = SplitVersion(entry.name);
+    const std::string name(version ? version->first : std::string_view(entry.name));
+    const bool derived = entry.name.ends_with(kSidecarSuffix) || marks.contains(entry.name);
+    if (IsOfEdges(entry) || derived || name == kHomeArray || (name == "label" && entry.dim == 1))
+      continue;
+    const ArrayEntry* const meant = manifest.FindArray(name);
+    if (meant != nullptr && meant->name == entry.name) shown.push_back({name, meant});
+  }
+  return shown;
+}
+
+Json SplitText(const Json& value) {
+  constexpr const char* kNames[] = {"train", "valid", "test"};
+  if (!value.is_number_integer()) return value;
+  const auto set = value.get<std::int64_t>();
+  if (set == static_cast<std::int64_t>(Split::kNone)) return "none";
+  return set >= 0 && set < 3 ? Json(kNames[set]) : value;
+}
+
+const char* DirectionOfList(const GraphSnapshot& graph, Direction list) {
+  if (graph.info().symmetric) return "both";
+  return list == Direction::kOut ? "out" : "in";
 }
 
 namespace {

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "rhizome/chunk_array.h"
 #include "tools/cli/cli.h"
 
@@ -15,6 +21,25 @@ std::string LostRowsOf(const ArrayEntry& entry);
 
 /// Returns, as text, the value of such a row unless it was put again: zeros, or "none".
 std::string_view ShownMissingRow(const ArrayEntry& entry);
+
+/// An array of vertices that `get` shows, by the name that users write.
+struct CardArray {
+  std::string name;
+  const ArrayEntry* entry;
+};
+
+/// Returns the arrays that users see as properties of vertices: no arrays of edges, checksums,
+/// marks of stale rows, homes, or versions other than the one that the plain name means. `label`
+/// with one column is omitted; ClassNames reads it.
+std::vector<CardArray> CardArrays(const Manifest& manifest);
+
+/// Returns the word for a value of the array `split`: "train", "valid", "test" or "none"; any other
+/// value is returned unchanged.
+Json SplitText(const Json& value);
+
+/// Returns the name of the list that an edge was found in: "out", "in", or "both" for the single
+/// list of a symmetric graph.
+const char* DirectionOfList(const GraphSnapshot& graph, Direction list);
 
 /// Prints warnings about an array on standard error and adds them to `fields`: under "stale", that
 /// rows computed by `infer` may be out of date; under "lost_rows", that a repair could not restore

@@ -66,7 +66,8 @@ struct InferWorkers {
 struct InferResult {
   const GraphSnapshot& graph;
   const ChunkArray& array;
-  Task task = Task::kMulticlass;  ///< task for which the model was trained
+  Task task = Task::kMulticlass;             ///< task for which the model was trained
+  std::vector<std::string> class_names = {};  ///< of the model, by class; empty: no names
 };
 
 struct InferOptions {
@@ -102,6 +103,10 @@ struct InferOptions {
   /// Then drop all versions except the newest `keep` ones and aliased ones; 0: keep all.
   std::uint64_t keep = 0;
 
+  /// Time to wait for the writer's lock at the end. With 0, the job fails before its work if the
+  /// store is open for writing.
+  double wait_seconds = 0;
+
   /// Chunk rows of the result and of the arrays between layers, rounded up to a multiple of 128; 0:
   /// chosen automatically.
   std::uint64_t chunk_rows = 0;
@@ -114,7 +119,8 @@ struct InferOptions {
   ResourceOptions resources = {};  ///< `io`: reader of lists on disk
 
   /// Compute only the rows that later commits can have changed since the newest version of `out`,
-  /// if that was computed in the same way, and publish the next version.
+  /// if that was computed in the same way, and publish the next version. The bytes equal those of a
+  /// full run, except after a compaction (InferReport::kept_across_compaction).
   bool incremental = false;
   bool resume = false;        ///< continue a killed run of the same job
   InferWorkers workers = {};  ///< layerwise mode only, not incremental
@@ -252,6 +258,10 @@ struct InferReport {
   /// version could be reused.
   std::uint64_t kept = 0;
   std::string full_because;
+
+  /// The reused rows were computed before a compaction. They can differ from the rows of a full run
+  /// by rounding, because a compaction may change the order in which neighbours are summed.
+  bool kept_across_compaction = false;
   std::optional<ListReadsReport> list_reads;  ///< only if lists are on disk
   std::uint64_t base_memory_bytes = 0;        ///< memory of this process before the job
 

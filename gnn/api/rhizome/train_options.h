@@ -369,6 +369,7 @@ struct TrainReport {
   /// Test accuracy of always predicting the training set's most frequent class; absent without
   /// classes.
   std::optional<double> majority_accuracy;
+  std::vector<std::string> class_names;  ///< by class; empty: the classes have no names
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
   Overlap overlap = Overlap::kAll;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,7 +42,15 @@ struct AddArrayOptions {
   bool live = false;               ///< make name@live an alias of this version at once
   std::uint64_t memory_bytes = 0;  ///< beyond the bare process and the order of rows; 0: 1 GiB
   Path scratch = {};               ///< see StoreOptions; empty: below the store
+
+  /// Time to wait for the writer's lock at the end. With 0, the call fails before its work if the
+  /// store is open for writing.
+  double wait_seconds = 0;
 };
+
+/// Returns a source without rows (ArrayFile::open), to add an array whose rows are put later.
+std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> EmptyRows(DataType dtype,
+                                                                            std::uint64_t dim);
 
 /// The result of AddArray and AppendRows.
 struct AddArrayReport {
@@ -51,12 +61,13 @@ struct AddArrayReport {
   /// Vertices that updates added and that have no row in the file: append or put their rows.
   std::uint64_t new_vertices = 0;
   std::vector<std::uint64_t> dropped_versions;
+  StoreId store = {};  ///< the id of the store
   double seconds = 0;
 };
 
 /// Adds an array to the store at `path`. Memory is bounded regardless of the file's size. It takes
-/// the writer's lock only to publish; if another process or handle has the store open for writing,
-/// it fails before its work.
+/// the writer's lock only to publish (AddArrayOptions::wait_seconds). A file without rows adds an
+/// array in which no vertex has a row yet (EmptyRows).
 /// Errors: kInvalidArgument, an error of ReadArrayFile or Ingest, a number of rows that does not
 /// fit the vertices (see AddArrayOptions::file) or the ids, or a repeated id; kNotFound, an unknown
 /// id; kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.

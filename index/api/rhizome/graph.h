@@ -32,8 +32,10 @@ struct GraphParts;
 namespace RHIZOME_API rhizome {
 
 class GraphSnapshot;
+struct GraphSchema;      // rhizome/graph_schema.h
 struct SampledSubgraph;  // rhizome/sampler.h
 struct SamplerOptions;
+struct SchemaChange;  // rhizome/graph_schema.h
 
 /// Options of Graph::Open of a path.
 struct OpenOptions {
@@ -62,6 +64,14 @@ class Graph {
   /// Opens the store at `path` on the POSIX file system, and a live graph that owns it.
   /// Errors: as Store::Open, and as Open of a store.
   static Result<std::unique_ptr<Graph>> Open(const Path& path, const OpenOptions& options = {});
+
+  /// Creates a store without vertices and edges at `path`, on the POSIX file system, and opens it
+  /// for writing. `path` must be absent, or an empty folder.
+  /// Errors: kAlreadyExists; kInvalidArgument, a name, dtype or size in the schema is not possible,
+  /// or `path` is inside a store; kBusy, it is being created; kIoError; kOutOfSpace. After an error
+  /// there is no store.
+  static Result<std::unique_ptr<Graph>> Create(const Path& path, const GraphSchema& schema,
+                                               const StoreOptions& options = {});
 
   /// Opens a live graph. It is writable if the store is open for writing and all partitions are
   /// loaded.
@@ -99,9 +109,22 @@ class Graph {
   /// removed in the background once no reader holds them, unless the store's retention rule
   /// (CompactOptions::keep_generations) keeps them. One compaction at a time. After an error
   /// nothing has changed.
-  /// Errors: kBusy, another compaction is running; kInvalidArgument; kOutOfSpace; kOutOfMemory;
-  /// kInterrupted; kIoError.
+  ///
+  /// A graph that is open for reading can compact, too. Other processes can write at the same time:
+  /// the store is open for writing only for a moment at the beginning, and for the commit, which
+  /// waits until no other process writes.
+  /// Errors: kBusy, another compaction, or at the beginning another writer, is running;
+  /// kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError.
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
+
+  /// Adds weights or attributes to the edges of the store, by a compaction, which also merges the
+  /// delta: existing edges get the weight 1, and zeros as attributes. Writers wait until it is
+  /// done; reads continue. A crash at any time leaves the old or the new schema. If the change is
+  /// empty, nothing is done. (Types are added by Write with WriteOptions::create_types, arrays by
+  /// AddArray.) Errors: as Compact; kAlreadyExists, edges have weights or that attribute already;
+  /// kInvalidArgument, an attribute is not possible.
+  Result<CompactResult> Alter(const SchemaChange& change, const CompactOptions& options,
+                              const JobControl& control);
 
   /// Advances a live graph to the last commit of other processes. Does nothing if the store is open
   /// for writing, or at a point. On error nothing changes.
@@ -207,6 +230,10 @@ class Graph {
   const Impl& impl() const { return *impl_; }
 
  private:
+  /// Returns a live graph that owns `store`.
+  static Result<std::unique_ptr<Graph>> Own(std::unique_ptr<Store> store,
+                                            const GraphOptions& options);
+
   const std::unique_ptr<Impl> impl_;
 };
 

@@ -38,8 +38,14 @@ class VertexScan {
     TypeId type = 0;
   };
 
-  /// Returns the next vertex; nullopt at the end.
+  /// Returns the next vertex; nullopt at the end, or if an id cannot be read, which `status`
+  /// reports.
   std::optional<Entry> Next();
+
+  /// Returns OK, or the error that ended the scan.
+  /// Errors: kOutOfMemory; of a graph opened with TopologyPlace::kLazy also kCorruption and
+  /// kIoError.
+  const Status& status() const;
 
   /// Moves to the first vertex whose id is not below `id`, which must be of the store's kind or its
   /// canonical text.
@@ -68,7 +74,7 @@ struct EdgeScanOptions {
 /// another, in the order of the rows, which is the order on disk.
 ///
 /// Consistency: as VertexScan.
-/// Memory: the lists of 1,024 vertices or 64 Ki edges, whichever is smaller, or one longer list.
+/// Memory: the lists of at most 1,024 vertices, with 64 Ki edges and the rest of the last list.
 /// Lists that are on disk are read one by one.
 /// Threads: one at a time; any number of scans.
 class EdgeScan {
@@ -85,6 +91,11 @@ class EdgeScan {
     VertexId dst = 0;
     TypeId type = 0;
     float weight = 1;
+
+    /// The edge's number (EdgeNumbering, graph_lookup.h), for ReadEdgeRows; -1 for an edge of the
+    /// generation if these are in-lists without edge ids: of a store that keeps both directions,
+    /// and neither weights nor attributes of edges.
+    std::int64_t number = -1;
   };
 
   /// Returns the next edge; nullopt at the end.

@@ -48,6 +48,15 @@ struct ServiceOptions {
   bool warm = false;
   LookupOptions warm_limits = {};
 
+  /// Time to wait for the writer's lock (StoreOptions::wait).
+  LockWait wait = {};
+
+  /// Compact in the background, with these options, whenever the delta has reached
+  /// CompactOptions::min_delta. A service that is open for reading compacts what other processes
+  /// write, and takes the writer's lock only for the commit. Set a memory limit here: a compaction
+  /// uses memory beyond memory_budget_bytes. Errors go to the log. Unset: never.
+  std::optional<CompactOptions> compact_when = {};
+
   /// Receives the log, see storage/base/logger.h. Unset: no log.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;

@@ -114,10 +114,15 @@ struct Neighbor {
   friend bool operator==(const Neighbor&, const Neighbor&) = default;
 };
 
-/// Storage of adjacency lists while a Graph is open.
+/// Storage of the topology, and of the order and the external ids, while a Graph is open.
 enum class TopologyPlace : std::uint8_t {
   kMemory,
-  kDirect,  ///< on disk and read on demand; offsets and everything else in memory
+  kDirect,  ///< adjacency lists on disk and read on demand; offsets and everything else in memory
+
+  /// All on disk. Open reads only tables of contents; look-ups read and verify the blocks that they
+  /// need, which then stay in memory, except lists. For a program that looks up a few vertices.
+  /// Samplers, jobs, scans of edges, writes and compactions fail with kInvalidArgument.
+  kLazy,
 };
 
 /// Describes an edge attribute: its name, dtype (kInt64, kFloat32 or kFloat64), and number of
@@ -175,9 +180,9 @@ struct CompactResult {
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// With kDirect: bytes of memory for a cache of blocks of adjacency lists, used by Neighbors,
-  /// Degree and LookUpNeighbors. At the end of a compaction two such caches exist. Samplers and
-  /// jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
+  /// With kDirect and kLazy: bytes of memory for a cache of blocks of adjacency lists, used by
+  /// Neighbors, Degree and LookUpNeighbors. At the end of a compaction two such caches exist.
+  /// Samplers and jobs use a separate NeighborCache (cache/lists/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
 
   /// The partitions to load, in any order; empty: all. For the others only the headers are read, so

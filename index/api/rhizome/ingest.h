@@ -17,6 +17,7 @@
 #include "rhizome/job_control.h"
 #include "rhizome/manifest.h"
 #include "rhizome/status.h"
+#include "rhizome/text_dialect.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
@@ -112,27 +113,37 @@ struct BuildOptions {
 /// Type of the external ids in the input files.
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 
-/// An array file: .npy; the folder of a Zarr v3 array (see ZarrSourceFormat for the accepted ones);
-/// or sparse triplets `row column value` as TSV. Files may be plain, .gz or .zst.
+/// An array file: .npy; a member of .npz ("x.npz:feat"); the folder of a Zarr v3 array (see
+/// ZarrSourceFormat for the accepted ones); text with one row a line (int64 if all values are
+/// integers, otherwise float32); or sparse triplets `row column value` as text. Files may be
+/// compressed by gzip or zstd.
 struct ArrayFile {
   std::string name;
   Path path;
   /// Required for triplets; checked for other files. 0: the width of the file.
   std::uint64_t dim = 0;
 
+  /// Whether a text file has triplets. Unset: rows, unless `dim` is given and only triplets have
+  /// the file's number of columns; refused if both do.
+  std::optional<bool> triplets = {};
+
   /// Target dtype; unset: the dtype of the file (triplets: float32; uint64 is stored as int64). A
   /// value that does not fit is refused; floats are rounded only to a dtype that is named here.
   std::optional<DataType> dtype = {};
 
-  /// Metadata that is stored with the array (ArrayEntry::attributes). `null`: the integer that
-  /// means that a vertex has no value, as a decimal; floats use NaN. `type`: `timestamp` if the
-  /// values are int64 microseconds since 1970 in UTC.
-  std::vector<std::pair<std::string, std::string>> attributes = {};
+  /// Attributes of the stored array (ArrayEntry::attributes). `null`: the integer that means that a
+  /// vertex has no value, as a decimal; floats use NaN. `type`: `timestamp` if the values are int64
+  /// microseconds since 1970 in UTC. Unset: those that every new array gets.
+  std::optional<std::vector<std::pair<std::string, std::string>>> attributes = {};
 
   /// An importer's own rows, which replace the rows of `path`; `path` then appears only in
   /// messages. It may be called more than once. Objects that it refers to must live until the
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
+
+  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none.
+  /// The texts ascend strictly by their bytes; none is empty.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
 /// Maps the ids 0..count-1 of a file to the ids first..first+count-1 of the graph.
@@ -141,8 +152,8 @@ struct IdRange {
   std::uint64_t count = 0;
 };
 
-/// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst. Alternatively,
-/// edges in memory.
+/// An edge file: text; a Matrix Market file of coordinates; or .npy, integers [m, 2] or [2, m];
+/// each plain or compressed by gzip or zstd. Alternatively, edges in memory.
 struct EdgeFile {
   /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
@@ -158,7 +169,9 @@ struct EdgeFile {
   std::string type = {};  ///< type of all edges in the file; if one file has it, all must
   std::optional<IdRange> src = {};
   std::optional<IdRange> dst = {};
-  bool sources_first = false;  ///< for .npy: shape [2, m], all sources, then all destinations
+  /// For .npy: whether the shape is [2, m], all sources, then all destinations. Unset: by the
+  /// shape; [2, 2] is then refused.
+  std::optional<bool> sources_first = {};
   /// The expected number of edges; any other number is an error.
   std::optional<std::uint64_t> edges = {};
 };
@@ -178,6 +191,9 @@ struct EdgeArrayFile {
   /// Either one file with the rows of the edges of all edge files, in order; or one file for each
   /// edge file with the rows of its edges, where an entry without a path means zeros.
   std::vector<ArrayFile> files = {};
+
+  /// As ArrayFile::texts; dtype must be kInt64, and dim 1.
+  std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 
 /// Consecutive vertices of one type.
@@ -191,21 +207,32 @@ struct IngestOptions {
   std::vector<EdgeFile> edges = {};
   std::optional<Path> nodes = {};
 
+  /// Files whose kind is found by their content: edge files, one node file, and .npy arrays, which
+  /// get the names of their files (sniff.h).
+  std::vector<Path> inputs = {};
+
   /// Ids in memory, which replace the lines of `nodes`; `nodes` then appears only in messages, and
-  /// `node_columns` must be just "id". A repeated id is an error. Memory: as EdgeFile::spans.
+  /// `node_columns` must be just "id", or "id" and "type" with `node_types`. A repeated id is an
+  /// error. Memory: as EdgeFile::spans.
   std::optional<IdSpan> node_ids = {};
+
+  /// The name of the type of each vertex of `node_ids`; empty: no types. Memory: as
+  /// EdgeFile::spans.
+  std::span<const std::string_view> node_types = {};
   std::vector<ArrayFile> arrays = {};
   std::vector<EdgeArrayFile> edge_arrays = {};
 
   /// The columns of edge files: src, dst, type, weight, or "-" to skip a column. Other names become
   /// edge attributes, of the type of their values (`types`); `time` must be integers or dates.
-  std::vector<std::string> columns = {"src", "dst"};
-  std::vector<std::string> node_columns = {"id"};  ///< id, label, split, type, ntype, name, ...
-  std::string split_column = {};                   ///< name of the split column; empty: "split"
+  /// Empty: found by Sniff.
+  std::vector<std::string> columns = {};
+  /// The columns of the node file: id, label, split, type, ntype, name, ... Empty: found by Sniff.
+  std::vector<std::string> node_columns = {};
+  std::string split_column = {};  ///< name of the split column; empty: "split"
 
   /// Types of columns of text files that become arrays or edge attributes, by name: bool, int8,
-  /// int16, int32, int64, uint8, uint32, float32, float64 or timestamp. A value of another type is
-  /// refused. Edge attributes of integers are int64 in the store.
+  /// int16, int32, int64, uint8, uint32, float32, float64, timestamp or text. A value of another
+  /// type is refused. Edge attributes of integers are int64 in the store.
   ///
   /// A column that is not named here is int64 if all numbers are integers; float32 if float32 keeps
   /// the decimal of each number, otherwise float64; bool (true, false); or int64 microseconds since
@@ -213,12 +240,31 @@ struct IngestOptions {
   /// field, null, NA or nan means that there is no value: NaN in floats, and otherwise the integer
   /// in the attribute `null`. A number that no such type holds exactly is refused.
   std::map<std::string, std::string> types = {};
-  bool header = false;  ///< skip the first line of every text file
+
+  /// Whether text files have a header. Unset: found by Sniff, for each file.
+  std::optional<bool> header = {};
+  std::optional<Delimiter> delimiter = {};  ///< of text files; unset: found by Sniff, for each file
+
+  /// For edges between two kinds of vertices whose ids overlap: the type of all sources and the
+  /// type of all destinations. An id 7 becomes the text "user:7". With a node file, its type column
+  /// must have these types. Empty: one kind of vertices, or found by Sniff (userId, movieId).
+  std::vector<std::string> end_types = {};
   IdType id_type = IdType::kAuto;
   bool undirected = false;
-  std::optional<std::uint64_t> vertices = {};  ///< minimum number of vertices, for dense ids
+  std::optional<std::uint64_t> vertices = {};  ///< number of vertices, for dense ids
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
+
+  /// Names of the first types, in the order of their numbers. Other names follow in order of first
+  /// occurrence. Without a column of types there may be one name, which all vertices or edges have.
+  std::vector<std::string> vertex_types = {};
+  std::vector<std::string> edge_types = {};
+
+  /// The expected number of lines of `nodes`; any other number is an error.
+  std::optional<std::uint64_t> node_lines = {};
+
+  /// Series of which `arrays` has versions, under their stored names such as emb.v3.
+  std::vector<ArraySeries> series = {};
 
   /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: requires
   /// that there is no nodes file, and that every edge file has ranges.
@@ -256,6 +302,9 @@ struct IngestReport {
   std::optional<StoredHomes> homes = {};  ///< set if homes were requested
   bool spilled = false;                   ///< whether spill files were used
   std::uint64_t spilled_bytes = 0;        ///< bytes written to spill files
+
+  /// Choices that were made where the input leaves one, and skipped lines: one sentence each.
+  std::vector<std::string> notes = {};
 };
 
 /// Reads input files and writes them as a new store at `path`. Unless it returns OK, no store
@@ -269,18 +318,19 @@ struct IngestReport {
 /// dne), hdrf replaces it.
 ///
 /// Ids: if all are canonical decimals, they are integers, otherwise strings. Integers that are
-/// exactly 0..n-1 (including those that --vertices implies, and rows of arrays without a nodes
+/// exactly 0..n-1 (including those that `vertices` implies, and rows of arrays without a nodes
 /// file) are the vertex ids; others are numbered in order of first occurrence: nodes file, then
 /// edges, src before dst.
 ///
-/// Types are names (including numbers) that CheckName accepts, numbered in order of first
-/// occurrence; without a type column there is one vertex type "vertex" and one edge type "edge". A
-/// vertex that a typed nodes file does not list has the type "unknown".
+/// Types are names of 1 to 512 bytes of UTF-8 without control characters, numbered in order of
+/// first occurrence; without a type column there is one vertex type "vertex" and one edge type
+/// "edge". A vertex that a typed nodes file does not list has the type "unknown".
 ///
 /// Columns of the nodes file become arrays: label int64 [rows, 1] (-1: none), split uint8 [rows, 1]
 /// (0 train, 1 valid, 2 test, 255 none). Other columns have the type of their values
-/// (IngestOptions::types), or uint8 if they are split words; other strings are refused; "name" and
-/// "-" are skipped.
+/// (IngestOptions::types), or uint8 if they are split words; "-" is skipped. A label that is no
+/// integer, or any other value in another column, makes its column texts (TextValues), if no float,
+/// bool or date precedes it; "name" has texts. The same applies to columns of edges.
 ///
 /// Rows of arrays: row i of an array file belongs to line i of the nodes file (bad lines included),
 /// or, without one, to integer id i. Vertices that only edges name get the values of

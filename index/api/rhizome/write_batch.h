@@ -40,7 +40,7 @@ constexpr std::string_view NumberTypeName() {
 /// converts from any number: `{.attributes = {17, 0.5}}`.
 class EdgeValue {
  public:
-  constexpr EdgeValue() = default;  ///< 0
+  constexpr EdgeValue() = default;  ///< not given: 0, or no text in an attribute of texts
   template <std::integral T>
   constexpr EdgeValue(T value)  // NOLINT(google-explicit-constructor): a number is a value
       : bits_(static_cast<std::int64_t>(value)),
@@ -62,11 +62,12 @@ class EdgeValue {
   std::optional<std::int64_t> BitsAs(DataType dtype) const;
 
   std::string_view type_name() const;  ///< for messages: "int64", "float64" or "uint64"
+  bool given() const { return kind_ != Kind::kNone; }
 
  private:
-  enum class Kind : std::uint8_t { kInteger, kFloat, kTooLarge };
+  enum class Kind : std::uint8_t { kInteger, kFloat, kTooLarge, kNone };
   std::int64_t bits_ = 0;
-  Kind kind_ = Kind::kInteger;
+  Kind kind_ = Kind::kNone;
 };
 
 /// The properties of an edge.
@@ -75,7 +76,8 @@ struct EdgeFields {
   float weight = 1;       ///< ignored by a store without weights
 
   /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which has the
-  /// number and dtype of each. Empty: all 0.
+  /// number and dtype of each. The value of an attribute of texts is a code (TextValues::CodeOf).
+  /// Empty: all 0, without texts.
   std::vector<EdgeValue> attributes = {};
 };
 

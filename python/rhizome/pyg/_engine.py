@@ -30,7 +30,7 @@ def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], gr
     """Computes the output of a model with ``rhizome infer``, a child process, and stores it; see ``rhizome.pyg.infer``.
 
     Errors: OtherModel, the engine cannot compute this, with the reason; any error of ``rhizome.infer``, such as
-    Unsupported, no rhizome-gnn.
+    Unsupported, no rhizome-store-gnn.
     """
     if graph.arrays[features.partition("@")[0]].dtype not in (np.float32, np.float16):
         raise OtherModel("the features are no floats")

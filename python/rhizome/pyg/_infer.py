@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Union
 
 import numpy as np
@@ -16,7 +17,7 @@ from .. import _core
 from .._graph import Graph
 from .._stores import add_array
 from .._types import AddReport, Direction, Progress, as_bytes
-from ..errors import OutOfMemory, Unsupported
+from ..errors import Busy, OutOfMemory, Unsupported
 from ._engine import infer_natively
 from ._leftovers import Leftovers
 from ._networks import OtherModel
@@ -27,17 +28,20 @@ _LOG = logging.getLogger("rhizome")
 #: Number of result rows that are read at once to check whether they are finite.
 _CHECKED_ROWS = 1 << 14
 
+#: Seconds between two looks for a writer.
+_POLL = 0.1
+
 
 def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out: str, memory: int | str = "1G",
           direction: Direction = "in", edge_weight: bool = False, device: Any = "cpu", live: bool = False,
           engine: Literal["auto", "native", "torch"] = "auto", resume: bool = False,
-          progress: Progress | None = None) -> AddReport:
+          wait: float = 0, progress: Progress | None = None) -> AddReport:
     """Computes the output of ``model`` for every vertex from all its neighbours, and stores it as the array ``out``.
 
     ``model``: one of PyG's models (GraphSAGE, GIN, GAT, ...; without jumping knowledge), or the layers of any other
     model, in order: ``[lambda x, e: conv1(x, e).relu(), conv2]``. Each layer is computed for all vertices before the
     next one, so that no output is computed twice.
-    ``engine``: "native", the engine's models, in a process of ``rhizome-gnn``; "torch", block by block in this process;
+    ``engine``: "native", the engine's models, in a process of ``rhizome-store-gnn``; "torch", block by block in this process;
     "auto": native if that is installed, the model is GraphSAGE, GCN, GIN, GAT, or a list of their layers, its options
     are supported by the engine, and both compute the same output on a small graph. The choice is logged at level info.
     In torch, the output of a layer for a vertex must depend only on the edges into that vertex. GCN also depends on the
@@ -54,12 +58,15 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     ``resume``: continue the work of a killed or interrupted run of the same job; the result is the same. A different
     commit, features, memory or model make it another job. Without ``resume``, leftovers are removed. In torch they are
     in the folder ``.infer-STORE-OUT`` next to the store, with the rows of at most two layers.
+    ``wait``: maximum number of seconds to wait for a process that has the store open for writing: before the work, and
+    again at its end, when the result is stored.
     ``progress``: called with (layer, done, total). Rows that are NaN or infinite are logged as a warning of
     ``rhizome``.
     Errors: NotFound, no such array; TypeError, a model whose layers are unknown, or that does not support weights;
     ValueError, a layer that depends on more than the edges into its vertices, or a model that the native engine cannot
-    compute although "native" was requested; Unsupported, no rhizome-gnn; Busy, immediately if any process (including
-    this graph) has the store open for writing, or computes this array; OutOfSpace; any error of the layers.
+    compute although "native" was requested; Unsupported, no rhizome-store-gnn; Busy, a process (including
+    this one) has the store open for writing, before any work or at its end, each after ``wait`` seconds, or computes
+    this array: after the work, ``resume=True`` continues where it was; OutOfSpace; any error of the layers.
     After any exception there is no new version.
     """
     if engine not in ("auto", "native", "torch"):
@@ -67,15 +74,15 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     layers = _layers_of(model, edge_weight)
     given = model if isinstance(model, BasicGNN) else layers
     graph[features]  # NotFound, naming it
-    _core.check_no_writer(graph.path)  # Busy, before any work
+    _waiting(wait, lambda _: _core.check_no_writer(graph.path))  # Busy, before any work
     with torch.no_grad(), _Evaluation(given):
         if engine != "torch":
             try:
                 if torch.device(device).type != "cpu":
                     raise OtherModel("a device was asked for")
-                report = infer_natively(given, layers, graph, features=features, out=out, memory=memory,
-                                        direction=direction, edge_weight=edge_weight, live=live, resume=resume,
-                                        progress=progress)
+                report = _waiting(wait, lambda again: infer_natively(
+                    given, layers, graph, features=features, out=out, memory=memory, direction=direction,
+                    edge_weight=edge_weight, live=live, resume=resume or again, progress=progress))
                 return _moved_on(graph, report)
             except OtherModel as other:
                 if engine == "native":
@@ -86,8 +93,26 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
                     raise
                 _LOG.info("infer: %s is computed in torch: %s", out, error)
         report = _infer_in_torch(layers, graph, features, out, Pass(graph.snapshot(), direction, edge_weight, device),
-                                 memory, live, resume, progress)
+                                 memory, live, resume, wait, progress)
     return _moved_on(graph, report)
+
+
+def _waiting(wait: float, work: Callable[[bool], Any]) -> Any:
+    """Calls ``work`` until no writer is in its way, at most for ``wait`` seconds after the first attempt. Its argument:
+    whether it was called before."""
+    again, deadline = False, 0.0
+    while True:
+        try:
+            return work(again)
+        except Busy as busy:
+            if not again:
+                deadline = time.monotonic() + wait
+                if wait > 0:
+                    _LOG.warning("infer: waiting for a writer, at most %s s: %s", wait, busy)
+            if time.monotonic() >= deadline:
+                raise
+            again = True
+            time.sleep(min(_POLL, wait))
 
 
 def _moved_on(graph: Graph, report: AddReport) -> AddReport:
@@ -98,7 +123,7 @@ def _moved_on(graph: Graph, report: AddReport) -> AddReport:
 
 
 def _infer_in_torch(layers: list[Layer], graph: Graph, features: str, out: str, work: Pass, memory: int | str, live: bool,
-                    resume: bool, progress: Progress | None) -> AddReport:
+                    resume: bool, wait: float, progress: Progress | None) -> AddReport:
     snapshot = work.graph
     array = snapshot[features]
     rows: Reader = array.read
@@ -122,7 +147,8 @@ def _infer_in_torch(layers: list[Layer], graph: Graph, features: str, out: str, 
             rows = made.read
             left.drop(number - 1)
         _warn_of_non_finite(snapshot, features, out, order, made.read)
-        report = add_array(graph.path, out, str(made.path), new_version=True, live=live, memory=memory)
+        report: AddReport = _waiting(wait, lambda _: add_array(graph.path, out, str(made.path), new_version=True, live=live,
+                                                               memory=memory))
         done = True
         return report
     finally:

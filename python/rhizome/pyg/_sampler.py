@@ -89,6 +89,8 @@ class NeighborSampler(BaseSampler):
 
     def sample_from_edges(self, index: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None) -> Output:
         schema = self._store.shared.schema
+        if index.time is not None and not self.is_temporal:
+            raise ValueError("edge_label_time: this sampler samples without times: make it with times= or vertex_times=")
         counts = schema.counts if index.input_type is not None else schema.bound
         times = None if index.time is None else self._node_times(index.input_type)
         return self._finish(edge_sample(index, self._sample, counts, self.disjoint, times, neg_sampling))

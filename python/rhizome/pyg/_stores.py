@@ -30,7 +30,8 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
     """Returns PyG's two stores of a graph, for its loaders: ``NeighborLoader((fs, gs), ...)``.
 
     ``x``, ``y`` and ``more``: the array that PyG sees under that name, or arrays by node type. Only these are read for
-    every minibatch. An array with one column becomes a vector, and integers become int64.
+    every minibatch. An array with one column becomes a vector, and integers become int64. Without ``x`` it is the only
+    array of floats, which a warning names; ``x={}``: none.
     ``e_id``: an int64 attribute of edges: the position of each edge in the edge_index (of its type) that PyG sees, such
     as the one that was ingested. It is held in memory, 8 bytes per edge. Without it, edges have the store's numbers.
     ``edge_types``: PyG's triple for each edge type of the store, if the names do not contain it
@@ -39,8 +40,23 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
     Pickled, as for spawned workers, the stores consist of a path and these options.
     """
     shared = SharedGraph(graph, memory, edge_types)
+    if x is None:
+        x = _only_floats(graph)
     served = {name: array for name, array in {"x": x, "y": y, **more}.items() if array is not None}
     return FeatureStore(shared, served), GraphStore(shared, None if e_id is None else as_text(e_id, "e_id"))
+
+
+def _only_floats(graph: Graph) -> str | None:
+    """Returns the only array of floats, with a warning; None: there is none, or there are several."""
+    floats = [name for name, array in graph.arrays.items() if array.dtype.kind == "f"]
+    if len(floats) == 1:
+        warnings.warn(f"backend() serves the array {floats[0]!r} as x, the only one of floats: give x={floats[0]!r}, or x={{}} for "
+                      "no features", UserWarning, stacklevel=3)
+        return floats[0]
+    if floats:
+        warnings.warn(f"backend() serves no x: give x= one of the arrays {', '.join(map(repr, floats))}, or x={{}} for no features",
+                      UserWarning, stacklevel=3)
+    return None
 
 
 class FeatureStore(PygFeatureStore):

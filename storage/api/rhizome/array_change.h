@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
 #include "rhizome/store.h"
+#include "rhizome/store_options.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -20,6 +22,13 @@ struct ArraySource {
   std::span<const ArrayEntry> arrays;  ///< the array and, in layout kRow, its sidecar
   Path root;                           ///< root of the files, such as a job's scratch folder
   std::span<const FileEntry> files;
+};
+
+/// The store that ArrayChange::Run changes.
+struct ChangedStore {
+  std::uint64_t generation = 0;    ///< generation that must be current; 0: any
+  std::optional<StoreId> id = {};  ///< id that the store must have; unset: any
+  LockWait wait = {};              ///< time to wait for the writer's lock
 };
 
 /// A change of the arrays of a store. It consists of any number of steps, which become visible
@@ -40,13 +49,13 @@ class ArrayChange {
   ArrayChange& operator=(ArrayChange&&) noexcept;
   ~ArrayChange();
 
-  /// Takes the writer's lock of the store at `path`, checks that `generation` is still current (0:
-  /// any generation is accepted), runs `steps`, and commits the change. Jobs call it at their end,
-  /// so it does not remove scratch folders. With generation 0 it may use the store's reserve
+  /// Takes the writer's lock of the store at `path`, checks that it is the store that `expected`
+  /// describes, runs `steps`, and commits the change. Jobs call it at their end, so it does not
+  /// remove scratch folders. If any generation is accepted, it may use the store's reserve
   /// (reserve.h), so that a change which drops arrays can commit on a full disk. Errors: errors of
-  /// Store::Open, such as kBusy; kInvalidArgument, another generation is current; errors of the
-  /// steps.
-  static Status Run(FileSystem& fs, const Path& path, std::uint64_t generation,
+  /// Store::Open, such as kBusy; kInvalidArgument, another generation is current; kIoError, another
+  /// store is at `path`, which was not changed; errors of the steps.
+  static Status Run(FileSystem& fs, const Path& path, const ChangedStore& expected,
                     const std::function<Status(ArrayChange&)>& steps);
 
   /// Checks that no process has the store open for writing, by taking the lock for a moment. Jobs
@@ -55,11 +64,11 @@ class ArrayChange {
   /// Errors: kBusy; errors of FileSystem::Lock.
   static Status CheckNoWriter(FileSystem& fs, const Path& path);
 
-  /// Removes the files of dropped arrays. A caller that read the store itself, and so kept the
-  /// files, calls this after closing it. Files that another reader still sees remain until a later
-  /// opening for writing.
-  /// Errors: errors of Store::Open; kBusy.
-  static Status RemoveDropped(FileSystem& fs, const Path& path);
+  /// Removes the files of dropped arrays of the store `id`. A caller that read the store itself,
+  /// and so kept the files, calls this after closing it. Files that another reader still sees
+  /// remain until a later opening for writing. Errors: errors of Store::Open; kBusy; kIoError,
+  /// another store is at `path`.
+  static Status RemoveDropped(FileSystem& fs, const Path& path, const StoreId& id);
 
   /// Adds an array under a name that no array has. Returns its stored name, which is the name of a
   /// version if the folder of the plain name was used before.
@@ -71,11 +80,14 @@ class ArrayChange {
 
   /// Replaces an array or a version by the source: the source becomes the next version, aliases of
   /// the old version move to it, and the old version is dropped. If it is the same array with other
-  /// rows, it should have the same array_id. Returns its stored name.
+  /// rows, it should have the same array_id. An array of texts without a dictionary of its own keeps
+  /// the old one's. Returns its stored name.
   Result<std::string> Replace(std::string_view reference, const ArraySource& source);
 
   /// Drops an array; a version (emb@3) to which no alias refers; all parts of an edge attribute;
   /// or, if `all_versions`, every version of an array with its aliases.
+  /// Errors: as above; kInvalidArgument, an edge attribute has values in commits since the last
+  /// compaction; kBusy, a graph of this process writes to the store of an edge attribute.
   Status Drop(std::string_view reference, bool all_versions = false);
 
   /// Drops a stored array whose bytes are lost, even if aliases refer to it: they fall back to the

@@ -46,9 +46,10 @@ class Store {
   /// folder.
   /// Errors: kNotFound, there is no committed store, or the state StoreOptions::at is gone because
   /// no process held it any longer; kBusy, another writer has it open (the message names its pid if
-  /// it is known); kUnsupported, a newer format; kCorruption; kInvalidArgument, `options` out of
-  /// range, StoreOptions::at belongs to another store or is combined with kWrite, or kWrite in a
-  /// fork of a process that had a store open; kIoError and other errors of the FileSystem.
+  /// it is known) and StoreOptions::wait is over; kUnsupported, a newer format; kCorruption;
+  /// kInvalidArgument, `options` out of range, StoreOptions::at belongs to another store or is
+  /// combined with kWrite, or kWrite in a fork of a process that had a store open; kIoError and
+  /// other errors of the FileSystem.
   static Result<std::unique_ptr<Store>> Open(FileSystem& fs, const Path& path, Mode mode,
                                              const StoreOptions& options = {});
 

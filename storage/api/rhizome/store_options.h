@@ -16,6 +16,8 @@
 
 namespace RHIZOME_API rhizome {
 
+class JobControl;
+
 enum class LogLevel : std::uint8_t {
   kDebug,    ///< details for developers of the engine
   kInfo,     ///< rare events: opened, compacted, a new generation
@@ -56,6 +58,15 @@ using LogCallback = std::function<void(const LogLine&)>;
 /// Access to a store. At most one process has it open for writing.
 enum class Mode : std::uint8_t { kRead, kWrite };
 
+/// Time to wait for the writer's lock of a store while another process or handle holds it.
+struct LockWait {
+  double seconds = 0;  ///< 0: do not wait
+
+  /// If set, receives the progress of the wait; a cancellation ends it with kInterrupted. Borrowed
+  /// for the call.
+  const JobControl* control = nullptr;
+};
+
 /// Settings that are fixed when a Store opens. The defaults do not log and suit a laptop-sized
 /// store. In a service, GraphService (rhizome/graph_service.h) derives them from its single memory
 /// budget.
@@ -75,6 +86,13 @@ struct StoreOptions {
   /// The writes of this handle free space. On a full disk it may use, from its opening on, the
   /// blocks that the store sets aside for this purpose (storage/FORMAT.md, "Store directory").
   bool frees_space = false;
+
+  /// Time to wait for the writer's lock; kBusy is returned after that.
+  LockWait wait = {};
+
+  /// The id that the store must have. A caller that opens the path of a store again sets it, because
+  /// the path may lead to another store by then; that one is not touched. Unset: any.
+  std::optional<StoreId> id = {};
 
   /// Receives log lines of at least `log_level`, including the catalogue's warnings; empty: no log.
   LogCallback log = {};

@@ -93,7 +93,7 @@ enum class Direction : std::uint8_t { kOut = 1, kIn = 2, kBoth = 3 };
 
 /// Limits that readers check before they trust a size (storage/FORMAT.md, "Limits").
 inline constexpr std::size_t kMaxPartitions = 1024;
-inline constexpr std::size_t kMaxTypes = 4096;
+inline constexpr std::size_t kMaxTypes = 65536;  // every TypeId
 inline constexpr std::size_t kMaxNameBytes = 128;
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{64} << 20;

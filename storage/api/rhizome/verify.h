@@ -7,6 +7,7 @@
 #include "rhizome/export.h"
 #include "rhizome/job_control.h"
 #include "rhizome/status.h"
+#include "rhizome/store_options.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -68,6 +69,7 @@ struct RepairOptions {
   /// FillMissingRows (array_facts.h) in the lost rows, which its attribute "lost_rows" lists.
   bool fill_holes = false;
   bool dry_run = false;            ///< change nothing, and report what would be done
+  LockWait wait = {};              ///< time to wait for the writer's lock
   FileDeriver* deriver = nullptr;  ///< borrowed; nullptr: files that need it are lost
 };
 

@@ -369,11 +369,11 @@ TEST_F(PublishArrayTest, NothingIsAppendedToAnArrayThatIsGone) {
   bool once = false;
   const JobControl control([&](const JobControl::Progress& progress) {
     if (progress.phase != "write array" || std::exchange(once, true)) return;
-    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, 0,
+    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, {},
                                [](ArrayChange& change) { return change.Drop("x"); }));
     WriteAndCompact(path_, rng_);
     ASSERT_OK(AddArray(FileSystem::Posix(), path_, FileOf("y", 0, 90), JobControl()));
-    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, 0,
+    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, {},
                                [](ArrayChange& change) { return change.Rename("y", "x"); }));
   });
   EXPECT_STATUS(AppendRows(FileSystem::Posix(), path_, "x", FileOf("x", 100, 60), control),

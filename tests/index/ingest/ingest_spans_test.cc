@@ -85,6 +85,36 @@ TEST_P(IngestSpansTest, MakeTheStoreThatFilesMake) {
 INSTANTIATE_TEST_SUITE_P(Ids, IngestSpansTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Texts" : "Integers"; });
 
+TEST_P(IngestSpansTest, TypesOfIdsMakeTheStoreThatATypeColumnMakes) {
+  std::mt19937_64 rng(testing::TestSeed());
+  const JobControl control;
+  for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
+    const TempDir dir;
+    const SpanInput input(rng, GetParam());
+    const std::vector<std::string_view> names(input.names.begin(), input.names.end());
+    std::vector<std::string_view> types;
+    std::string nodes;
+    for (std::size_t v = 0; v < names.size(); ++v) {
+      types.push_back(rng() % 3 == 0 ? "author" : "paper");
+      nodes += GetParam() ? fmt::format("{}\t{}\n", names[v], types[v])
+                          : fmt::format("{}\t{}\n", input.ids[v], types[v]);
+    }
+    WriteInput(dir / "e.tsv", input.lines);
+    WriteInput(dir / "n.tsv", nodes);
+    IngestOptions options{.edges = {dir / "e.tsv"}, .nodes = dir / "n.tsv"};
+    options.node_columns = {"id", "type"};
+    options.spill = spill;
+    options.memory_bytes = std::uint64_t{256} << 20;
+    options.store_id = StoreOfSpans();
+    ASSERT_OK(Ingest(FileSystem::Posix(), dir / "files.rz", options, control));
+    options.node_ids = GetParam() ? IdSpan{.texts = names} : IdSpan{.integers = input.ids};
+    options.node_types = types;
+    options.nodes = "ids";
+    ASSERT_OK(Ingest(FileSystem::Posix(), dir / "spans.rz", options, control));
+    EXPECT_EQ(GenerationBytes(dir / "spans.rz"), GenerationBytes(dir / "files.rz"));
+  }
+}
+
 TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
   const TempDir dir;
   const JobControl control;
@@ -111,6 +141,13 @@ TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
   refuse(options, "set `nodes`");
   options.nodes = "ids";
   refuse(options, "ids: node 1: the id '5' is repeated");
+  const std::vector<std::string_view> types = {"a", "b", "c"};
+  options.node_types = types;
+  refuse(options, "ids in memory, and their types, must be the only columns");
+  options.node_columns = {"id", "type"};
+  refuse(options, "ids: there are 2 ids, but 3 types");
+  options.node_ids = std::nullopt;
+  refuse(options, "types of vertices in memory need the ids in memory");
 }
 
 // Ingestion and updates accept ids up to the same length, so that a follower can put everything

@@ -174,7 +174,7 @@ Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const Array
                              return MakeArray(disk, *store, kStorePath / "scratch", rows, number,
                                               layout, dim);
                            }));
-  return ArrayChange::Run(disk, kStorePath, 0,
+  return ArrayChange::Run(disk, kStorePath, {},
                           [&](ArrayChange& change) { return steps(change, made.source()); });
 }
 
@@ -247,6 +247,22 @@ Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
   return Status::Ok();
 }
 
+// Compacts through handles that are open for reading, with a handle for writing in between.
+Status RunCompactionBeside(StoreDisk& disk, Recorder& recorder) {
+  for (int round = 0; round < 2; ++round) {
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&]() -> Status {
+      RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
+      RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+      return Compact(*graph, round == 1);
+    }));
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&]() -> Status {
+      RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+      return WriteBatchOf(*live.graph, 10 + round);
+    }));
+  }
+  return Status::Ok();
+}
+
 /// Writes an npy file of rows for `array add` and `array append`: float32, little-endian.
 Status WriteRows(FileSystem& fs, const Path& path, std::uint64_t rows, float first) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path.parent_path()));
@@ -300,7 +316,7 @@ Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
     return Compact(*live.graph, false);
   }));
   return recorder.Step([&] {
-    return ArrayChange::Run(disk, kStorePath, 0,
+    return ArrayChange::Run(disk, kStorePath, {},
                             [&](ArrayChange& change) { return change.Drop("att", true); });
   });
 }
@@ -427,6 +443,7 @@ const std::vector<Scenario>& Scenarios() {
       {"updates", IngestSmall, RunUpdates},
       {"arrays", IngestSmall, RunArrays},
       {"compaction", IngestSmallAndUpdate, RunCompaction},
+      {"compaction beside", IngestSmallAndUpdate, RunCompactionBeside},
       {"attributes", IngestSmall, RunAttributes},
       {"publishing", IngestSmallAndUpdate, RunPublishing},
   };

@@ -94,7 +94,7 @@ std::vector<std::byte> Resealed(std::size_t offset, T value) {
 }
 
 TEST(ManifestTest, NewerVersionIsUnsupportedAndReservedBitsAreRefused) {
-  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 4), FixedStoreId()), kUnsupported);
+  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 5), FixedStoreId()), kUnsupported);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 0), FixedStoreId()), kCorruption);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(12, 1), FixedStoreId()), kCorruption);
 }
@@ -119,7 +119,7 @@ TEST(ManifestTest, BadFieldsAreNamed) {
   ExpectRefusedOfManifest([](Manifest& m) { m.version = 0; }, "manifest version");
   ExpectRefusedOfManifest([](Manifest& m) { m.info.vertex_types = {}; }, "vertex types");
   ExpectRefusedOfManifest([](Manifest& m) { m.info.vertex_types = {"a", "a"}; }, "vertex type");
-  ExpectRefusedOfManifest([](Manifest& m) { m.info.edge_types = {"a/b"}; }, "edge type");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.edge_types = {"a\tb"}; }, "edge type");
   ExpectRefusedOfManifest([](Manifest& m) { m.info.id_kind = ExternalIdKind::kInvalid; },
                           "external id");
   ExpectRefusedOfManifest([](Manifest& m) { m.info.directions = Direction{4}; }, "directions");

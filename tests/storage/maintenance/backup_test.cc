@@ -139,7 +139,8 @@ TEST_F(BackupTest, AWriterMayGoOn) {
 TEST_F(BackupTest, OldBackupsGoWithTheFilesThatOnlyTheyHold) {
   ASSERT_OK(Publish(fs_, store_, "emb"));
   ASSERT_OK(Back());
-  ASSERT_OK(ArrayChange::Run(fs_, store_, 1, [](ArrayChange& c) { return c.Drop("emb"); }));
+  ASSERT_OK(ArrayChange::Run(fs_, store_, {.generation = 1},
+                             [](ArrayChange& c) { return c.Drop("emb"); }));
   ASSERT_OK(Back());
   const auto third = Back(/*keep=*/2);
   ASSERT_OK(third);

@@ -35,7 +35,7 @@ class RepairTest : public ::testing::Test {
                                 testing::MakeEntry("emb", 300, 4, DataType::kFloat32,
                                                    ArrayLayout::kChunk, CodecKind::kZstd, 128));
     EXPECT_OK(written);
-    EXPECT_OK(ArrayChange::Run(fs_, store_, 1, [&](ArrayChange& change) -> Status {
+    EXPECT_OK(ArrayChange::Run(fs_, store_, {.generation = 1}, [&](ArrayChange& change) -> Status {
       for (int i = 0; i < 2; ++i)
         RHIZOME_RETURN_IF_ERROR(
             change.AddVersion({written->arrays, dir_ / "job", written->files}, "emb"));

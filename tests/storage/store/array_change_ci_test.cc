@@ -32,14 +32,15 @@ void CheckChangeStops(CrashMode mode, std::uint64_t seed, bool links) {
   ASSERT_OK(second);
   testing::StopEverywhere({seed % 5, 5}, [&](std::uint64_t count) {
     fs.StopAfter(count);
-    const Status status = ArrayChange::Run(fs, path, 1, [&](ArrayChange& change) -> Status {
-      RHIZOME_RETURN_IF_ERROR(
-          change.AddVersion({first->arrays, path / "scratch/job", first->files}, "emb"));
-      RHIZOME_RETURN_IF_ERROR(
-          change.AddVersion({second->arrays, path / "scratch/two", second->files}, "emb"));
-      RHIZOME_RETURN_IF_ERROR(change.SetAlias("emb", "live", 1));
-      return change.Rename("feat", "x");
-    });
+    const Status status =
+        ArrayChange::Run(fs, path, {.generation = 1}, [&](ArrayChange& change) -> Status {
+          RHIZOME_RETURN_IF_ERROR(
+              change.AddVersion({first->arrays, path / "scratch/job", first->files}, "emb"));
+          RHIZOME_RETURN_IF_ERROR(
+              change.AddVersion({second->arrays, path / "scratch/two", second->files}, "emb"));
+          RHIZOME_RETURN_IF_ERROR(change.SetAlias("emb", "live", 1));
+          return change.Rename("feat", "x");
+        });
     fs.Crash(mode, seed + count);
     ExpectSound(fs, path);
     const auto store = Store::Open(fs, path, Store::Mode::kRead);

@@ -76,11 +76,12 @@ class StorePlaceTest : public ::testing::Test {
         const auto made, testing::WriteByFormula(place_disk, root,
                                                  testing::MakeEntry(name, 300, 2, DataType::kInt32,
                                                                     ArrayLayout::kRow)));
-    return ArrayChange::Run(place_disk, path, 1, [&](ArrayChange& change) -> Status {
-      if (between) between();
-      RHIZOME_RETURN_IF_ERROR(change.Add({made.arrays, root, made.files}));
-      return Status::Ok();
-    });
+    return ArrayChange::Run(place_disk, path, {.generation = 1},
+                            [&](ArrayChange& change) -> Status {
+                              if (between) between();
+                              RHIZOME_RETURN_IF_ERROR(change.Add({made.arrays, root, made.files}));
+                              return Status::Ok();
+                            });
   }
   void ExpectSound(const std::string& path) const {
     const auto report = VerifyFiles(place_disk, dir_ / path, JobControl());

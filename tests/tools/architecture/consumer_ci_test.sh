@@ -48,11 +48,37 @@ soname=$(find "$work/installed" -name "librhizome.so.$version")
 readelf -d "$soname" | grep -qF "Library soname: [librhizome.so.$version]"
 
 cmake -G Ninja -S "$RHIZOME_SOURCE/tests/consumer" -B "$work/build" \
-  -DCMAKE_PREFIX_PATH="$work/installed" >/dev/null
+  -DCMAKE_PREFIX_PATH="$work/installed" -DRHIZOME_EXAMPLES="$RHIZOME_SOURCE/docs/examples" >/dev/null
 cmake --build "$work/build" >/dev/null
 [ "$("$work/build/consumer" "$work/g.rz" 0)" = "3 2" ]
 mkdir "$work/feed"
 "$work/build/feed_consumer" "$work/feed"
+
+# The programs of docs/examples/.
+printf '0\t1\t2\n0\t2\t3\n' >"$work/three.tsv"
+"$RHIZOME" ingest "$work/s.rz" --edges "$work/three.tsv" --columns src,dst,- --vertices 3 >/dev/null
+python3 - "$work/rows.npy" <<'PY'
+import struct, sys
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }"
+body = head.ljust(117) + "\n"
+open(sys.argv[1], "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(body)) + body.encode()
+                             + struct.pack("<6f", 0, .5, 1, 1.5, 2, 2.5))
+PY
+"$RHIZOME" array add "$work/s.rz" "feat=$work/rows.npy" >/dev/null
+said=$(printf 'near 0\nlink 2 1\nnear 2\nnear 9\n' | "$work/build/service" "$work/s.rz" 2>"$work/service.log")
+[ "$(head -3 <<<"$said")" = $'0: 1 2 | 0 0.5\nok\n2: 1 | 2 2.5' ]
+grep -q 'error: .*"9"' <<<"$said"
+grep -q 'opened' "$work/service.log"
+rounds() {
+  for edges in $'1\t2' $'0\t2\n2\t2'; do
+    printf '%s\n' "$edges" | "$RHIZOME" put "$work/s.rz" - >/dev/null
+    echo go
+  done
+  "$RHIZOME" compact "$work/s.rz" >/dev/null
+  printf '0\t1\n0\t2\n' | "$RHIZOME" delete "$work/s.rz" - >/dev/null
+  echo go
+}
+[ "$(rounds | "$work/build/follower" "$work/s.rz" 4 | tail -n 1)" = '2 has 2 in-edges' ]
 
 if [ -e "$work/build/gnn_consumer" ]; then
   # libtorch is where the build tree's library finds it, as an environment would say.

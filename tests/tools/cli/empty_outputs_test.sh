@@ -38,10 +38,10 @@ PY
   expect_exit 0 rhizome export s.rz --array f --out f.fbin
   [ "$(od -An -tu4 f.fbin | tr -s ' ')" = " 0 1" ] || fail "$state: fbin of no row: $(od -An -tu4 f.fbin)"
   for file in x.tsv x.csv; do
-    expect_exit 0 rhizome export s.rz --edges --out $file
+    expect_exit 0 rhizome export s.rz --edges --no-header --out $file
     [ -e $file ] && [ ! -s $file ] || fail "$state: $file of no edge"
   done
-  expect_exit 0 rhizome export s.rz --edges --out -
+  expect_exit 0 rhizome export s.rz --edges --no-header --out -
   [ ! -s out ] || fail "$state: standard output of no edge"
   expect_exit 0 rhizome verify s.rz
   expect_exit 0 rhizome compact s.rz

@@ -11,7 +11,7 @@ has_gnn || skip "this build has no librhizome_gnn"
 rhizome generate planted --out demo --scale 9 --edge-factor 4 --dim 8 --seed 5 >/dev/null || fail "generate"
 rhizome ingest plain.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \
   --array feat=demo/features.npy --partitions 2 >/dev/null || fail "ingest"
-expect_exit 0 rhizome export plain.rz --edges --out edges.tsv
+expect_exit 0 rhizome export plain.rz --edges --no-header --out edges.tsv
 awk -F'\t' -v OFS='\t' '{ print $1, $2, (NR % 2 ? "likes" : "cites"), NR % 7 + 1, NR }' edges.tsv >rich.tsv
 rhizome ingest rich.rz --edges rich.tsv --columns src,dst,type,weight,time --nodes demo/nodes.tsv --node-columns id,label,split \
   --array feat=demo/features.npy --partitions 2 >/dev/null || fail "ingest of a graph with types and weights"

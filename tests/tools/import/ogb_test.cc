@@ -193,6 +193,28 @@ TEST_F(OgbTest, TypesFollowOneAnother) {
   }
 }
 
+// Several columns of labels (ogbn-proteins) are bits, as training for several labels needs them.
+TEST_F(OgbTest, SeveralColumnsOfLabelsAreBits) {
+  const RandomDataset data(random_, /*typed=*/false);
+  WriteUntyped(data);
+  std::string text;
+  std::vector<std::uint8_t> bits;
+  for (std::uint64_t v = 0; v < 3 * data.total; ++v) {
+    const std::uint64_t drawn = random_() % 3;
+    bits.push_back(drawn == 2 ? 255 : static_cast<std::uint8_t>(drawn));
+    text += drawn == 2 ? "nan" : fmt::format("{}.0", drawn);
+    text += v % 3 == 2 ? '\n' : ',';
+  }
+  Write("raw/node-label.csv.gz", text);
+  for (const bool spilled : {false, true}) {
+    const auto open = Make(spilled ? "s.rz" : "h.rz", spilled);
+    ASSERT_OK(open);
+    EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "label"), bits);
+  }
+  Write("raw/node-label.csv.gz", "0,2\n" + text.substr(text.find('\n') + 1));
+  ExpectRefused(StatusCode::kInvalidArgument, {"node-label.csv.gz:1", "label 2", "0, 1 or empty"});
+}
+
 TEST_F(OgbTest, FeaturesOfDifferentWidthsAreArraysOfTheirOwn) {
   const RandomDataset data(random_, /*typed=*/true);
   WriteTyped(data);

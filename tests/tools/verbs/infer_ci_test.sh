@@ -109,7 +109,7 @@ expect_json out 'j["pairs"] == 3 and j["bytes_read"] > 0 and j["out"] == "s.tsv"
 expect_exit 0 rhizome score g.rz --array emb --pairs pairs.tsv --out s.npy
 expect_exit 0 rhizome score g.rz --array emb --all-edges --out e.tsv --threads 2 --memory 64M
 expect_exit 0 rhizome score g.rz --array emb --all-edges --out e.npy
-expect_exit 0 rhizome export g.rz --edges --out edges.tsv
+expect_exit 0 rhizome export g.rz --edges --no-header --out edges.tsv
 python3 - <<'PY' || fail "scores are not the dot products of the exported rows"
 import array, re
 def npy(path):

@@ -122,7 +122,7 @@ def lines_of(path):
     return [line.split("\t") for line in open(path).read().splitlines()]
 
 def check(when):
-    run("export", "s.rz", "--edges", "--out", "edges.tsv")
+    run("export", "s.rz", "--edges", "--no-header", "--out", "edges.tsv")
     said = Counter(in_order((s, d, t, float(w))) for s, d, t, w in lines_of("edges.tsv"))
     assert said == Counter(map(in_order, edges)), f"edges {when}: {said - Counter(map(in_order, edges))}"
     run("export", "s.rz", "--array", "feat", "--out", "feat.fbin")

@@ -20,7 +20,7 @@ PY
 # Ids that CSV has to quote; rows in another order than ids.
 sed 's/^/v, /' demo/nodes.tsv >nodes.tsv
 rhizome ingest plain.rz --edges demo/edges.npy >/dev/null || fail "ingest plain"
-rhizome export plain.rz --edges --out - | awk -F'\t' '{ print "v, " $1 "\tv, " $2 }' >edges.tsv
+rhizome export plain.rz --edges --no-header --out - | awk -F'\t' '{ print "v, " $1 "\tv, " $2 }' >edges.tsv
 rhizome ingest demo.rz --edges edges.tsv --nodes nodes.tsv --node-columns id,label,split --partitions 3 \
   --array feat=demo/features.npy --array flags=flags.npy --array numbers=numbers.npy --array number=number.npy \
   --array binary=binary.npy >/dev/null || fail "ingest"

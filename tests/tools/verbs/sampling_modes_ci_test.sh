@@ -11,7 +11,7 @@ has_gnn || skip "this build has no librhizome_gnn"
 rhizome generate planted --out demo --scale 9 --edge-factor 4 --dim 8 --seed 5 >/dev/null || fail "generate"
 rhizome ingest plain.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \
   --array feat=demo/features.npy >/dev/null || fail "ingest"
-expect_exit 0 rhizome export plain.rz --edges --out edges.tsv
+expect_exit 0 rhizome export plain.rz --edges --no-header --out edges.tsv
 # Edges run from the smaller id to the larger, so that many vertices have no in-edge.
 awk -F'\t' -v OFS='\t' '$1 < $2 { print $1, $2, (NR % 2 ? "likes" : "cites"), NR % 7 + 1, NR % 9 }' edges.tsv >rich.tsv
 python3 - <<'PY' || fail "times of vertices"

@@ -24,10 +24,12 @@ expect_exit 0 rhizome export s.rz --edges --out e.csv
 python3 - <<'PY' || fail "export --edges --out e.csv"
 import csv, json
 wanted = sorted([e["src"], e["dst"], e["weight"]] for e in map(json.loads, open("edges.jsonl"))) + [["x", "y", 1.0]]
-got = [[r[0], r[1], float(r[2])] for r in csv.reader(open("e.csv", newline="", encoding="utf-8"))]
+head, *rows = csv.reader(open("e.csv", newline="", encoding="utf-8"))
+assert head == ["src", "dst", "weight"], head
+got = [[r[0], r[1], float(r[2])] for r in rows]
 assert sorted(got) == sorted(wanted), (got, wanted)
 PY
-expect_exit 0 rhizome ingest again.rz --edges e.csv --columns src,dst,weight
+expect_exit 0 rhizome ingest again.rz --edges e.csv --columns src,dst,weight --header
 expect_exit 0 rhizome export again.rz --edges --out again.csv
 [ "$(sort e.csv)" = "$(sort again.csv)" ] || fail "edges differ after a round by CSV"
 
@@ -50,7 +52,7 @@ expect_exit 1 rhizome changes s.rz --out - --json
 expect_says "standard output"
 printf '1\t2\n2\t3\n' >n.tsv
 expect_exit 0 rhizome ingest n.rz --edges n.tsv
-rhizome export n.rz --edges --out - | sort | cmp -s - n.tsv || fail "export --edges --out -"
+rhizome export n.rz --edges --no-header --out - | sort | cmp -s - n.tsv || fail "export --edges --out -"
 if [ -c /dev/full ]; then
   code=0
   rhizome changes s.rz --out - >/dev/full 2>err || code=$?

@@ -6,7 +6,7 @@
 #include "rhizome/sampler.h"
 #include "storage/io/files.h"
 #include "tools/bench/harness/bench_common.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 
 namespace rhizome {
 namespace {

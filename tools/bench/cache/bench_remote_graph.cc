@@ -8,7 +8,7 @@
 #include "rhizome/ingest.h"
 #include "storage/io/files.h"
 #include "tools/bench/cache/bench_remote.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/cli/scratch_folder.h"
 #include "tools/import/generate.h"
 

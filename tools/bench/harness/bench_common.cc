@@ -17,7 +17,7 @@
 #include "rhizome/job_report.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/io/files.h"
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 #include "tools/import/generate.h"
 
 namespace rhizome {

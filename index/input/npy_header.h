@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/export.h"
 #include "rhizome/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Returns the header of a .npy file (format 1.0, C order) of shape [rows, dim], or [rows] if `dim`
 /// is absent. `rows` and `dim` may be 0. The length of the header is a multiple of 64 bytes, so

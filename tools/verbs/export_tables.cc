@@ -1,22 +1,20 @@
-#include "tools/verbs/export_edges.h"
+#include "tools/verbs/export_tables.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
-#include <iterator>
 #include <span>
 
+#include "index/graph/edge_table.h"
 #include "index/graph/edges_by_id.h"
-#include "rhizome/graph_scan.h"
+#include "index/graph/vertex_table.h"
 #include "storage/array/array_facts.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/text_output.h"
 
 namespace rhizome {
 namespace {
-
-// Number of edges between two checks for cancellation.
-constexpr std::uint64_t kReportEdges = 65536;
 
 /// Returns the partition of an edge array: 3 for the dimension "edge_p0003". Errors:
 /// kInvalidArgument, no such partition.
@@ -57,7 +55,10 @@ Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntr
     RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(src), form, piece));
     piece += SeparatorOf(form);
     RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(dst), form, piece));
-    if (types.size() > 1) piece += SeparatorOf(form) + types[type];
+    if (types.size() > 1) {
+      piece += SeparatorOf(form);
+      RHIZOME_RETURN_IF_ERROR(AppendField(types[type], form, piece));
+    }
     piece += '\n';
     ++written.rows;
     return piece.size() < kPieceBytes ? Status::Ok() : flush();
@@ -67,38 +68,55 @@ Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntr
   return written;
 }
 
-Result<Json> ExportEdges(const GraphSnapshot& graph, const std::string& out,
+namespace {
+
+Json FileField(const std::string& out, std::uint64_t rows,
+               const std::vector<std::string>& columns) {
+  return Json{{"path", out},
+              {"rows", rows},
+              {"dim", columns.size()},
+              {"dtype", "text"},
+              {"columns", fmt::format("{}", fmt::join(columns, ","))}};
+}
+
+}  // namespace
+
+Result<Json> ExportEdges(const GraphSnapshot& graph, const TableOptions& options,
                          const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(EdgeScan scan, EdgeScan::Open(graph, {.pairs_once = true}));
-  RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(out));
-  const GraphSnapshot& fixed = scan.graph();
-  const std::vector<std::string> types = fixed.edge_types();
-  const bool weighted = fixed.info().weighted;
-  const TableForm form = TableFormOf(out);
-  const char separator = SeparatorOf(form);
+  RHIZOME_ASSIGN_OR_RETURN(EdgeBlocks blocks,
+                           EdgeBlocks::Open(graph, options.memory_bytes / 4, /*with_texts=*/true));
+  RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(options.out));
+  const EdgeTable table(graph, TableFormOf(options.out), /*with_attributes=*/true);
+  if (options.header) RHIZOME_RETURN_IF_ERROR(file.Line(table.Header()));
+  EdgeBlocks::Block block;
   std::string line;
+  std::uint64_t edges = 0;
   while (true) {
-    if (file.lines() % kReportEdges == 0)
-      RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "exporting edges",
-                                              .done = scan.vertices_done(),
-                                              .total = fixed.vertex_count()}));
-    RHIZOME_ASSIGN_OR_RETURN(const auto edge, scan.Next());
-    if (!edge) break;
-    line.clear();
-    RHIZOME_RETURN_IF_ERROR(AppendIdField(*fixed.ExternalIdOf(edge->src), form, line));
-    line += separator;
-    RHIZOME_RETURN_IF_ERROR(AppendIdField(*fixed.ExternalIdOf(edge->dst), form, line));
-    if (types.size() > 1) line += separator + types[edge->type];
-    if (weighted) fmt::format_to(std::back_inserter(line), "{}{}", separator, edge->weight);
-    RHIZOME_RETURN_IF_ERROR(file.Line(line));
+    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "exporting edges",
+                                            .done = blocks.scan().vertices_done(),
+                                            .total = graph.vertex_count()}));
+    RHIZOME_ASSIGN_OR_RETURN(const bool more, blocks.Next(block));
+    if (!more) break;
+    edges += block.edges.size();
+    for (std::size_t i = 0; i < block.edges.size(); ++i) {
+      RHIZOME_RETURN_IF_ERROR(table.Format(block, i, line));
+      RHIZOME_RETURN_IF_ERROR(file.Line(line));
+    }
   }
   RHIZOME_RETURN_IF_ERROR(file.Commit());
-  return Json{{"path", out},
-              {"rows", file.lines()},
-              {"dim", 2 + (types.size() > 1 ? 1 : 0) + (weighted ? 1 : 0)},
-              {"dtype", "text"},
-              {"columns", std::string("src,dst") + (types.size() > 1 ? ",type" : "") +
-                              (weighted ? ",weight" : "")}};
+  return FileField(options.out, edges, table.columns());
+}
+
+Result<Json> ExportVertices(const GraphSnapshot& graph, const TableOptions& options,
+                            std::vector<std::string>& left_out, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(options.out));
+  const VertexTable table(graph, TableFormOf(options.out), /*with_arrays=*/true);
+  left_out = table.left_out();
+  if (options.header) RHIZOME_RETURN_IF_ERROR(file.Line(table.Header()));
+  RHIZOME_RETURN_IF_ERROR(table.Write([&](std::string_view line) { return file.Line(line); },
+                                      options.memory_bytes / 4, control));
+  RHIZOME_RETURN_IF_ERROR(file.Commit());
+  return FileField(options.out, table.rows(), table.columns());
 }
 
 }  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "tools/cli/npy_output.h"
+#include "index/input/npy_header.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,149 @@
+"""The roles of columns in tables of edges and vertices: by their names, as in text files, or as the caller chooses."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Union
+
+from ._columns import Column, column_of
+from ._types import as_names
+
+_LOG = logging.getLogger("rhizome")
+
+#: Names of columns by role, in lower case.
+_EDGE_ROLES = {
+    "src": ("src", "source", "from", "head", "subject", "u"), "dst": ("dst", "target", "to", "tail", "object", "v"),
+    "type": ("rel", "relation", "type", "predicate", "label"), "weight": ("weight", "w"),
+    "time": ("time", "timestamp", "ts"),
+}
+_VERTEX_ROLES = {
+    "id": ("id", "node", "key", "name"), "type": ("type", "ntype"), "label": ("label", "class", "y"), "split": ("split",),
+}
+
+#: Columns into which pandas writes an index that has no name.
+_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+
+#: The caller's choice: names of the columns of the ends, or columns by role.
+Choice = Union[Sequence[str], Mapping[str, str], None]
+
+
+def is_table(values: Any) -> bool:
+    """Returns whether ``values`` is a table of pandas, pyarrow, or any library that exports Arrow's C stream."""
+    return _is_frame(values) or hasattr(values, "column_names") or \
+        (hasattr(values, "__arrow_c_stream__") and (hasattr(values, "columns") or not hasattr(values, "null_count")))
+
+
+def _is_frame(values: Any) -> bool:
+    return hasattr(values, "iloc") and hasattr(values, "columns")
+
+
+def columns_of(table: Any) -> dict[str, Any]:
+    """Returns the columns of a table by name, in the library's form. Errors: ValueError, a name that occurs twice."""
+    if isinstance(table, Mapping):
+        names, columns = [str(name) for name in table], list(table.values())
+    elif _is_frame(table):
+        names = [str(name) for name in table.columns]
+        columns = [table.iloc[:, place] for place in range(len(names))]
+    else:
+        if not hasattr(table, "column_names") or not hasattr(table, "column"):
+            from ._tables import library
+            table = library("pyarrow", "a table of Arrow's C stream", "arrow").table(table)
+        names = list(table.column_names)
+        columns = [table.column(place) for place in range(len(names))] if hasattr(table, "schema") else \
+            [table.column(name) for name in names]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"a table has several columns {', '.join(map(repr, twice))}: give each a name of its own")
+    return dict(zip(as_names(names, "names of columns"), columns))
+
+
+def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] = ()) -> dict[str, Any]:
+    """Returns the columns of a table of edges, with the names of their roles: src, dst, type, weight, time; others
+    keep their names, and so do those that are ``attributes`` of the store.
+
+    Errors: ValueError, no two columns are the ends, or several have one role, naming the columns.
+    """
+    columns = columns_of(table)
+    named = dict(chosen) if isinstance(chosen, Mapping) else {}
+    if chosen is not None and not named:
+        pair = as_names(chosen, "columns")
+        if len(pair) != 2:
+            raise ValueError(f"columns={pair!r}: name the columns of sources and targets, or columns by role, such as "
+                             "{'src': 'source', 'dst': 'target', 'weight': 'amount'}")
+        named = dict(zip(("src", "dst"), pair))
+    others = [name for name in columns if name not in attributes]
+    roles = _assigned(columns, others, _EDGE_ROLES, named, "edges")
+    for role in ("src", "dst"):
+        if role not in roles:
+            raise ValueError(f"a table of edges has no column that is the {role}: its columns are {_list(columns)}; name the "
+                             "ends, as columns=('source', 'target')")
+    return _renamed(columns, roles)
+
+
+def vertex_columns(table: Any) -> dict[str, Any]:
+    """Returns the columns of a table of vertices, with the names of their roles: id, type, label, split."""
+    columns = columns_of(table)
+    first = next((name for key in _VERTEX_ROLES["id"] for name in columns if name.lower() == key), None)
+    named = {} if first is None else {"id": first}
+    return _renamed(columns, _assigned(columns, columns, _VERTEX_ROLES, named, "vertices"))
+
+
+def _assigned(columns: Collection[str], others: Collection[str], known: Mapping[str, Sequence[str]],
+              named: Mapping[str, str], what: str) -> dict[str, str]:
+    """Returns the column of each role: the ``named`` ones, and those that their names give to ``others``."""
+    for role, name in named.items():
+        if role not in known:
+            raise ValueError(f"columns=: there is no role {role!r}; the roles are {', '.join(known)}")
+        if name not in columns:
+            raise ValueError(f"a table of {what} has no column {name!r}: its columns are {_list(columns)}")
+    if len(set(named.values())) < len(named):
+        raise ValueError(f"columns={dict(named)!r}: one column cannot have two roles")
+    roles = dict(named)
+    for role, names in known.items():
+        found = [name for name in others if name.lower() in names and name not in named.values()]
+        if role in roles:
+            continue
+        if len(found) > 1:
+            raise ValueError(f"a table of {what} has several columns that could be the {role}: {_list(found)}; rename the "
+                             "others" + (", or choose by columns={...}" if what == "edges" else ""))
+        if found:
+            roles[role] = found[0]
+    return roles
+
+
+def _renamed(columns: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
+    names = {name: role for role, name in roles.items()}
+    result: dict[str, Any] = {}
+    for name, values in columns.items():
+        if name not in names and _INDEX.fullmatch(name):
+            _LOG.warning("column %r is the index of a pandas table: it is left out", name)
+            continue
+        if names.get(name, name) in result:
+            raise ValueError(f"columns {_list(n for n in columns if names.get(n, n) == names.get(name, name))} would have one "
+                             "name: rename one of them")
+        result[names.get(name, name)] = values
+    return result
+
+
+def _list(names: Any) -> str:
+    return ", ".join(map(repr, names))
+
+
+def texts_of(name: str, values: Any, what: str) -> list[str]:
+    """Returns names, such as types, from a column of texts or integers. Errors: TypeError; ValueError, one is missing.
+    """
+    column = column_of(name, values)
+    check_complete(column, what)
+    if isinstance(column.values, list):
+        return column.values
+    if column.values.dtype.kind not in "iu" or column.type:
+        raise TypeError(f"{what} must be texts or integers: the column {name!r} is of {column.type or column.values.dtype}")
+    return [str(value) for value in column.values.tolist()]
+
+
+def check_complete(column: Column, what: str) -> None:
+    """Errors: ValueError, a value is missing, naming the row."""
+    if column.first_missing is not None:
+        raise ValueError(f"{what} must not be missing: row {column.first_missing} of {column.name!r} is")

@@ -1,0 +1,349 @@
+#include "rhizome/text_values.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+
+#include "rhizome/array_change.h"
+#include "rhizome/ingest.h"
+#include "rhizome/maintenance.h"
+#include "rhizome/write_batch.h"
+#include "storage/array/array_facts.h"
+#include "storage/base/utf8.h"
+#include "testing/compressed.h"
+#include "testing/testing.h"
+
+// Tests of arrays of texts: ingested from a nodes file in memory and through spill files, looked up
+// in both directions, compacted, dropped and renamed, and compared with the lines of the file.
+
+namespace rhizome {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TempDir;
+using testing::WriteInput;
+
+FileSystem& fs = FileSystem::Posix();
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+class TextValuesTest : public ::testing::Test {
+ protected:
+  IngestOptions Options(IngestOptions::Spill spill = IngestOptions::Spill::kNever) {
+    IngestOptions options;
+    options.edges = {EdgeFile(dir_ / "edges.csv")};
+    options.nodes = dir_ / "nodes.csv";
+    options.node_columns = {"id", "label", "title"};
+    options.spill = spill;
+    options.build.partition.partitions = 3;
+    return options;
+  }
+
+  void IngestInto(const std::string& store, const IngestOptions& options) {
+    const auto report = Ingest(fs, dir_ / store, options, JobControl());
+    ASSERT_OK(report);
+  }
+
+  std::unique_ptr<Graph> Open(const std::string& store, Mode mode = Mode::kRead) {
+    auto graph = Graph::Open(dir_ / store, {.mode = mode});
+    EXPECT_OK(graph);
+    return graph ? *std::move(graph) : nullptr;
+  }
+
+  /// Checks every file and the contents of a store.
+  Status Verify(const std::string& store) {
+    const auto report = VerifyStore(fs, dir_ / store, JobControl());
+    if (!report) return report.error();
+    return report->damaged.empty() ? Status::Ok()
+                                   : Status::Corruption(report->damaged.front().what);
+  }
+
+  /// Returns the texts of the vertices with the ids 0, 1, ...
+  std::vector<std::string> TextsOf(const Graph& graph, const std::string& array,
+                                   std::size_t count) {
+    std::vector<VertexId> vertices;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto vertex = graph.FindText(std::to_string(i));
+      EXPECT_OK(vertex);
+      vertices.push_back(vertex ? *vertex : 0);
+    }
+    const auto texts = TextValues::Open(graph, array);
+    EXPECT_OK(texts);
+    if (!texts) return {};
+    auto found = (*texts)->TextsOfVertices(vertices);
+    EXPECT_OK(found);
+    return found ? *found : std::vector<std::string>();
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(TextValuesTest, ClassNamesAndPropertiesAreThoseOfTheLines) {
+  WriteInput(dir_ / "edges.csv", "0,1\n1,2\n2,3\n3,4\n");
+  WriteInput(dir_ / "nodes.csv",
+             "0,drama,\"Tea, and\"\n1,\"comédie\",\"He said \"\"no\"\"\"\n2,,Tea\n"
+             "3,action,Tea\n4,drama,\n");
+  for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
+    const std::string name = spill == IngestOptions::Spill::kNever ? "memory" : "spilled";
+    IngestInto(name, Options(spill));
+    const auto graph = Open(name);
+    ASSERT_NE(graph, nullptr);
+    EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("action", "comédie", "drama"));
+    EXPECT_THAT(TextsOf(*graph, "label", 5),
+                ElementsAre("drama", "comédie", "", "action", "drama"));
+    EXPECT_THAT(TextsOf(*graph, "title", 5),
+                ElementsAre("Tea, and", "He said \"no\"", "Tea", "Tea", ""));
+    std::vector<std::int64_t> codes(5);
+    const std::vector<VertexId> vertices = {0, 1, 2, 3, 4};
+    ASSERT_OK(graph->ReadRows("label", vertices, std::as_writable_bytes(std::span(codes))));
+    EXPECT_THAT(codes, ElementsAre(2, 1, -1, 0, 2));
+    EXPECT_OK(Verify(name));
+  }
+}
+
+TEST_F(TextValuesTest, IntegersAndTextsInOneColumnAreTexts) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,3,10\n1,-1,9\n2,drama,ten\n3,20,10\n");
+  IngestInto("store", Options());
+  const auto graph = Open("store");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("20", "3", "drama"));
+  EXPECT_THAT(TextsOf(*graph, "label", 4), ElementsAre("3", "", "drama", "20"));
+  EXPECT_THAT(TextsOf(*graph, "title", 4), ElementsAre("10", "9", "ten", "10"));
+}
+
+TEST_F(TextValuesTest, IntegerLabelsStayNumbers) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,3,a\n1,-1,b\n");
+  IngestInto("store", Options());
+  const auto graph = Open("store");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_TRUE(ReadClassNames(*graph)->empty());
+  EXPECT_EQ(*TextValues::OpenIfAny(*graph, "label"), nullptr);
+  const auto refused = TextValues::Open(*graph, "label");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("the array 'label' holds numbers, not texts"));
+  const auto absent = TextValues::Open(*graph, "subtitle");
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code(), StatusCode::kNotFound);
+  EXPECT_THAT(absent.error().message(), HasSubstr("title"));
+}
+
+TEST_F(TextValuesTest, RandomTextsAreFoundInBothDirections) {
+  std::mt19937_64 random(testing::TestSeed());
+  const std::vector<std::string> kPieces = {"a", "b", "\"", ",", " ", "é", "漢", "🙂", "zz", "\t"};
+  const std::size_t count = 4000;
+  std::vector<std::string> titles;
+  std::string nodes, edges;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string title = "t";  // so that no blank is at an end
+    for (std::size_t k = random() % 30; k > 0; --k) title += kPieces[random() % kPieces.size()];
+    title += "t";
+    if (random() % 10 == 0) title.clear();
+    titles.push_back(title);
+    nodes += fmt::format("{},{},{}\n", i, i % 3, title.empty() ? "" : Quoted(title));
+    edges += fmt::format("{},{}\n", i, random() % count);
+  }
+  WriteInput(dir_ / "edges.csv", edges);
+  WriteInput(dir_ / "nodes.csv", nodes);
+  IngestInto("store", Options(random() % 2 == 0 ? IngestOptions::Spill::kAlways
+                                                : IngestOptions::Spill::kNever));
+  const auto graph = Open("store");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_EQ(TextsOf(*graph, "title", count), titles);
+  std::set<std::string> distinct(titles.begin(), titles.end());
+  distinct.erase("");
+  const auto texts = TextValues::Open(*graph, "title");
+  ASSERT_OK(texts);
+  ASSERT_EQ((*texts)->size(), distinct.size());
+  std::int64_t code = 0;
+  for (const std::string& text : distinct) {  // std::set has the order of codes
+    EXPECT_EQ(*(*texts)->TextOf(code), text);
+    EXPECT_EQ(**(*texts)->CodeOf(text), code);
+    EXPECT_EQ(*(*texts)->CodeOf(text + "x"), std::nullopt);
+    ++code;
+  }
+  EXPECT_EQ(**(*texts)->CodeOf(""), -1);
+  EXPECT_FALSE((*texts)->TextOf(code));
+  EXPECT_FALSE((*texts)->TextOf(-2));
+}
+
+TEST_F(TextValuesTest, ManyTextsAreInManyChunks) {
+  const std::size_t count = 40000;
+  std::string nodes;
+  for (std::size_t i = 0; i < count; ++i) nodes += fmt::format("{},a,title number {:06}\n", i, count - i);
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", nodes);
+  IngestInto("store", Options());
+  const auto graph = Open("store");
+  ASSERT_NE(graph, nullptr);
+  const auto texts = TextValues::Open(*graph, "title");
+  ASSERT_OK(texts);
+  ASSERT_EQ((*texts)->size(), count);
+  for (std::int64_t code = 0; code < static_cast<std::int64_t>(count); code += 997) {
+    const std::string text = fmt::format("title number {:06}", code + 1);
+    EXPECT_EQ(*(*texts)->TextOf(code), text);
+    EXPECT_EQ(**(*texts)->CodeOf(text), code);
+  }
+  EXPECT_EQ(*(*texts)->CodeOf("title"), std::nullopt);     // below all
+  EXPECT_EQ(*(*texts)->CodeOf("zz"), std::nullopt);        // above all
+  EXPECT_FALSE((*texts)->All(count - 1));
+  EXPECT_EQ((*texts)->All(count)->size(), count);
+}
+
+TEST_F(TextValuesTest, RowsThatArePutKeepTheirTextsInACompaction) {
+  WriteInput(dir_ / "edges.csv", "0,1\n1,2\n2,3\n");
+  WriteInput(dir_ / "nodes.csv", "0,drama,Tea\n1,action,Coffee\n2,,Milk\n3,drama,\n");
+  IngestInto("store", Options());
+  {
+    const auto graph = Open("store", Mode::kWrite);
+    ASSERT_NE(graph, nullptr);
+    const auto titles = TextValues::Open(*graph, "title");
+    ASSERT_OK(titles);
+    WriteBatch batch;
+    batch.PutRow(2, "title", std::vector<std::int64_t>{**(*titles)->CodeOf("Coffee")});
+    batch.PutRow(0, "label", std::vector<std::int64_t>{-1});
+    batch.PutVertex(4);
+    ASSERT_OK(graph->Write(batch));
+    batch.Clear();
+    batch.PutRow(1, "title", std::vector<std::int64_t>{3});
+    const auto refused = graph->Write(batch);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("code 3 of 'title' stands for no text"));
+    for (const bool repartition : {false, true}) {
+      CompactOptions options;
+      options.repartition = repartition;
+      options.memory_bytes = std::uint64_t{64} << 20;
+      ASSERT_OK(graph->Compact(options, JobControl()));
+      EXPECT_THAT(TextsOf(*graph, "title", 5), ElementsAre("Tea", "Coffee", "Coffee", "", ""));
+      EXPECT_THAT(TextsOf(*graph, "label", 5), ElementsAre("", "action", "", "drama", ""));
+      EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("action", "drama"));
+    }
+  }
+  EXPECT_OK(Verify("store"));
+}
+
+TEST_F(TextValuesTest, RenamingAndDroppingIncludeTheTexts) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,drama,Tea\n1,action,Coffee\n");
+  IngestInto("store", Options());
+  const Path folder = Store::GenerationFolder(dir_ / "store", 1);
+  const auto change = [&](const std::function<Status(ArrayChange&)>& steps) {
+    return ArrayChange::Run(fs, dir_ / "store", 0, steps);
+  };
+  ASSERT_OK(change([](ArrayChange& arrays) { return arrays.Rename("title", "headline"); }));
+  EXPECT_FALSE(std::filesystem::exists(folder / "texts/title"));
+  {
+    const auto graph = Open("store");
+    ASSERT_NE(graph, nullptr);
+    EXPECT_THAT(TextsOf(*graph, "headline", 2), ElementsAre("Tea", "Coffee"));
+  }
+  ASSERT_OK(change([](ArrayChange& arrays) { return arrays.Drop("headline"); }));
+  EXPECT_FALSE(std::filesystem::exists(folder / "texts/headline"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "texts/label/zarr.json"));
+  EXPECT_OK(Verify("store"));
+}
+
+TEST_F(TextValuesTest, DamagedTextsAreRepairedOrTheArrayIsGivenUp) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,drama,Tea\n1,action,Coffee\n");
+  for (const bool fill : {false, true}) {
+    const std::string name = fill ? "filled" : "dropped";
+    IngestInto(name, Options());
+    const Path folder = Store::GenerationFolder(dir_ / name, 1);
+    const auto harm = [&](const std::string& file, std::string_view bytes) {
+      std::fstream stream(folder / file, std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekp(8);
+      stream << bytes;
+    };
+    // zarr.json follows from the manifest.
+    harm("texts/label/zarr.json", "????????????");
+    EXPECT_FALSE(Verify(name).ok());
+    const auto rebuilt = RepairGraph(fs, dir_ / name, {}, JobControl());
+    ASSERT_OK(rebuilt);
+    EXPECT_TRUE(rebuilt->lost.empty());
+    ASSERT_OK(Verify(name));
+    // The texts themselves are nowhere else.
+    harm("texts/title/c.0", "????????????");
+    const auto repaired = RepairGraph(fs, dir_ / name, {.fill_holes = fill}, JobControl());
+    ASSERT_OK(repaired);
+    ASSERT_EQ(repaired->lost.size(), 1U);
+    EXPECT_THAT(repaired->lost[0].how, HasSubstr("texts of its codes lost"));
+    ASSERT_OK(Verify(name));
+    const auto graph = Open(name);
+    ASSERT_NE(graph, nullptr);
+    EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("action", "drama"));
+    std::vector<std::int64_t> codes(2);
+    const std::vector<VertexId> vertices = {0, 1};
+    const Status read =
+        graph->ReadRows("title", vertices, std::as_writable_bytes(std::span(codes)));
+    EXPECT_EQ(read.ok(), fill);
+    if (fill) {
+      EXPECT_THAT(codes, ElementsAre(1, 0));
+    }
+    EXPECT_EQ(*TextValues::OpenIfAny(*graph, "title"), nullptr);
+  }
+}
+
+TEST_F(TextValuesTest, ArraysOfCodesMayBringTheirTexts) {
+  WriteInput(dir_ / "edges.csv", "0,1\n1,2\n");
+  class Rows final : public RowSource {
+   public:
+    explicit Rows(std::vector<std::int64_t> codes) : codes_(std::move(codes)) {
+      rows = codes_.size();
+      dim = 1;
+      dtype = DataType::kInt64;
+    }
+    Status Read(std::span<std::byte> out) override {
+      std::memcpy(out.data(), codes_.data() + at_, out.size());
+      at_ += out.size() / sizeof(std::int64_t);
+      return Status::Ok();
+    }
+
+   private:
+    std::vector<std::int64_t> codes_;
+    std::size_t at_ = 0;
+  };
+  const auto options = [&](std::vector<std::int64_t> codes) {
+    IngestOptions made;
+    made.edges = {EdgeFile(dir_ / "edges.csv")};
+    ArrayFile file;
+    file.name = "label";
+    file.path = "labels";
+    file.open = [codes](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
+      return std::make_unique<Rows>(codes);
+    };
+    file.texts = std::make_shared<const std::vector<std::string>>(
+        std::vector<std::string>{"cat", "dog"});
+    made.arrays = {file};
+    return made;
+  };
+  for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
+    const std::string name = spill == IngestOptions::Spill::kNever ? "memory" : "spilled";
+    IngestOptions good = options({1, -1, 0});
+    good.spill = spill;
+    IngestInto(name, good);
+    const auto graph = Open(name);
+    ASSERT_NE(graph, nullptr);
+    EXPECT_THAT(TextsOf(*graph, "label", 3), ElementsAre("dog", "", "cat"));
+    IngestOptions bad = options({1, 2, 0});
+    bad.spill = spill;
+    const auto refused = Ingest(fs, dir_ / "bad", bad, JobControl());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("code 2 stands for no text"));
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
