@@ -62,6 +62,9 @@ class IngestContext {
   /// `a` and `b`. Only the first call counts, and none if the plan says it.
   void NoteTexts(std::string_view a, std::string_view b);
 
+  /// Adds notes of a reader.
+  void AddNotes(std::vector<std::string> notes);
+
   /// Returns the notes of the plan and of the readers, for IngestReport::notes.
   std::vector<std::string> Notes() const;
 
@@ -102,6 +105,7 @@ class IngestContext {
   const TableReader* table_ = nullptr;  // the file that is being read
   bool texts_noted_ = false;
   std::string texts_note_;
+  std::vector<std::string> notes_;  // of readers
 };
 
 /// Number of lines between two progress reports and memory checks.

@@ -68,9 +68,9 @@ struct SplitWord {
 };
 // The last one is a null.
 constexpr std::array kSplitWords = {
-    SplitWord{"train", 0}, SplitWord{"valid", 1},       SplitWord{"val", 1}, SplitWord{"test", 2},
-    SplitWord{"none", kNoSplit}, SplitWord{"0", 0}, SplitWord{"1", 1}, SplitWord{"2", 2},
-    SplitWord{"255", kNoSplit}, SplitWord{"", kNoSplit}};
+    SplitWord{"train", 0},       SplitWord{"valid", 1},  SplitWord{"val", 1}, SplitWord{"test", 2},
+    SplitWord{"none", kNoSplit}, SplitWord{"0", 0},      SplitWord{"1", 1},   SplitWord{"2", 2},
+    SplitWord{"255", kNoSplit},  SplitWord{"", kNoSplit}};
 constexpr std::string_view kLetters = "tven";
 constexpr std::array<std::uint8_t, 4> kValues = {0, 1, 2, kNoSplit};
 
@@ -222,6 +222,11 @@ void NodeColumn::Keep() {
     values_.Add(staged_label_);
   else
     inferred_.Keep(values_);
+}
+
+std::vector<std::string> NodeColumn::Notes() const {
+  if (texts_ || is_split_ || kind_ == Kind::kLabel) return {};
+  return inferred_.Notes(name_);
 }
 
 std::uint64_t NodeColumn::memory_bytes() const {

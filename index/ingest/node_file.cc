@@ -42,8 +42,7 @@ class NodeReader {
         table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
-      if (roles_.back() == Role::kText)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
+      if (roles_.back() == Role::kText) table_.columns.emplace_back(name, NodeColumn::Kind::kText);
       if (roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
         table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
@@ -162,8 +161,8 @@ std::uint64_t NodeTable::memory_bytes() const {
 bool HasVertexTypes(const IngestOptions& options) {
   if (!options.vertex_ranges.empty()) return true;
   return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
-    return RoleOf(name, options) == Role::kType;
-  });
+           return RoleOf(name, options) == Role::kType;
+         });
 }
 
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
@@ -207,6 +206,7 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
                               ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
                               : reader.Read(*context.plan->nodes));
   NodeTable table = std::move(reader).TakeTable();
+  for (const NodeColumn& column : table.columns) context.AddNotes(column.Notes());
   if (!options.node_lines || *options.node_lines == table.lines) return table;
   return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
                                                   options.nodes->string(), *options.node_lines,

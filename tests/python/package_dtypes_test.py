@@ -218,7 +218,7 @@ def test_columns_of_text():
         for wrong in ({"count": [null]}, {"tiny": [None]}, {"flag": [2.5]}, {"count": ["x"]}):
             (path / "p.jsonl").write_text(json.dumps({"id": 0, "rows": wrong}) + "\n")
             rhizome("put", path / "g.rz", path / "p.jsonl", code=1)
-        with raises(rz.InvalidArgument, "n.tsv:2"):
+        with raises(rz.InvalidArgument, "n.tsv:1"):
             rz.ingest(path / "wrong.rz", path / "e.tsv", nodes=path / "n.tsv", node_columns=columns, types={"wide": "int8"})
 
 

@@ -28,7 +28,7 @@ std::uint16_t HalfBits(std::uint16_t n) {
   return static_cast<std::uint16_t>((exponent + 15) << 10 | mantissa);
 }
 
-/// Returns the bits of a bfloat16 that holds the integer `n`: those of the float without its lower
+/// Returns the bits of a bfloat16 that holds the integer `n`: the bits of the float without its lower
 /// half, which is zero.
 std::uint16_t BrainBits(std::uint8_t n) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(n)) >> 16);
