@@ -102,11 +102,10 @@ Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<ChunkArray> array,
       ChunkArray::Open(job.store().fs(), made.root, made.arrays.front(), made.files));
-  RHIZOME_RETURN_IF_ERROR(
-      options.take({.graph = job.graph(),
-                    .array = *array,
-                    .task = job.task(),
-                    .class_names = job.class_names()}));
+  RHIZOME_RETURN_IF_ERROR(options.take({.graph = job.graph(),
+                                        .array = *array,
+                                        .task = job.task(),
+                                        .class_names = job.class_names()}));
   return std::string();
 }
 
@@ -180,11 +179,13 @@ void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferR
                       report.worker_peak_memory_bytes.end(), report.own_peak_memory_bytes);
 }
 
-/// Runs the job on `device`, or on the CPU if it is null.
+/// Runs the job on `device`, or on the CPU if it is null. Sets `store` to the id of the store.
 Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDevice* device,
-                                    std::uint64_t base_bytes, const JobControl& control) {
+                                    std::uint64_t base_bytes, const JobControl& control,
+                                    StoreId& store) {
   const WorkClock clock;
   RHIZOME_ASSIGN_OR_RETURN(const auto job, InferenceJob::Open(options, InferRole::kMaker));
+  store = job->store().id();
   if (job->published()) {
     InferReport report = PublishedBefore(*job);
     AddMemory(nullptr, base_bytes, report);
@@ -244,11 +245,12 @@ Result<InferReport> InferWith(InferOptions options, const JobControl& control,
     RHIZOME_ASSIGN_OR_RETURN(device, open());
   }
   SetTorchThreads(options.resources.threads);
+  StoreId id;
   RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, device ? &*device : nullptr,
-                                                               base_bytes, control));
+                                                               base_bytes, control, id));
   // Dropped versions could not be removed while the job itself read the store.
   if (options.keep > 0)
-    static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));
+    static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store, id));
   return report;
 }
 

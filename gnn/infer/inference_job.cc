@@ -87,6 +87,9 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   // A graph of a store that is open for reading is faster to query than one that may change.
   RHIZOME_ASSIGN_OR_RETURN(
       job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.data.topology}));
+  if (job->graph_->live_vertex_count() == 0)
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' has no vertices to compute rows for; put some first", options.store.string())));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.data.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job->model_, *job->graph_));
   RHIZOME_RETURN_IF_ERROR(job->ResolveDraws());

@@ -82,7 +82,7 @@ void EachInferJobField(Visit&& visit, Options&... options) {
   visit(Option{"wait_seconds", "wait",
                "Maximum time to wait at the end while another process has the store open for "
                "writing; default: fail at the start"}
-            .As("SECONDS"),
+            .As("S"),
         options.wait_seconds...);
   visit(
       Option{"incremental", "incremental",

@@ -140,6 +140,9 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
                                        {.scratch = options.job.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(
       job.graph, Graph::Open(std::as_const(*job.store), {.topology = options.data.topology}));
+  if (job.graph->live_vertex_count() == 0)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' has no vertices to train on; put some first", options.store.string())));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.data.features));
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadTaskLabels(*job.graph, options.data.labels,

@@ -1,6 +1,6 @@
 // Edge files. The reader handles one file after another (Read), as the plan says: ids in memory,
 // .npy, text lines, or entries of a matrix. It passes the ends to an IdCollector and appends type,
-// weight and attributes to an EdgeTable, or to a spill file of blocks (SpillTo).
+// weight and attributes to an IngestedEdges, or to a spill file of blocks (SpillTo).
 
 #include "index/ingest/edge_file.h"
 
@@ -132,7 +132,7 @@ class EdgeReader {
                                                file.path.string(), *file.edges, file_edges_));
   }
 
-  Result<EdgeTable> TakeTable() && {
+  Result<IngestedEdges> TakeTable() && {
     RHIZOME_RETURN_IF_ERROR(failed_);
     RHIZOME_RETURN_IF_ERROR(ids_.status());
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
@@ -496,7 +496,7 @@ class EdgeReader {
   const FilePlan* plan_ = nullptr;
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
-  EdgeTable table_;
+  IngestedEdges table_;
   std::vector<ValueColumn> inferred_;            // by attribute that is a column of the edge files
   std::vector<std::optional<TextCodes>> texts_;  // likewise: set once the column has texts
   std::vector<std::optional<std::string>> staged_texts_;
@@ -680,7 +680,7 @@ std::uint64_t EdgeAttributeBytes(const IngestOptions& options) {
   return bytes;
 }
 
-Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {
+Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {
   EdgeReader reader(context, ids);
   if (space != nullptr) RHIZOME_RETURN_IF_ERROR(reader.SpillTo(*space));
   for (const EdgeFile& file : context.options.edges) RHIZOME_RETURN_IF_ERROR(reader.Read(file));

@@ -22,12 +22,12 @@ inline namespace internal {
 /// Number of edges in a block of spilled ends, as in SpilledIds.
 inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
 
-/// Returns the number of edges in a block of a spilled EdgeTable with `row_bytes` an edge:
+/// Returns the number of edges in a block of a spilled IngestedEdges with `row_bytes` an edge:
 /// kSpoolBlockEdges, halved until the block is small enough.
 std::size_t SpoolBlockEdges(std::uint64_t row_bytes);
 
 /// The columns of the edge files without the ids, by edge: in memory, or in a spill file.
-struct EdgeTable {
+struct IngestedEdges {
   TypeNames type_names;
   EdgeList columns;  ///< `type`, `weight` and `attributes`; empty if there is a spool
   std::optional<EdgeSpool> spool = {};
@@ -37,8 +37,7 @@ struct EdgeTable {
   std::uint64_t text_bytes = 0;
 
   std::uint64_t memory_bytes() const {
-    std::uint64_t bytes =
-        columns.type.capacity() * 2 + columns.weight.capacity() * 4 + text_bytes;
+    std::uint64_t bytes = columns.type.capacity() * 2 + columns.weight.capacity() * 4 + text_bytes;
     for (const EdgeAttribute& attribute : columns.attributes) bytes += attribute.memory_bytes();
     return bytes;
   }
@@ -83,7 +82,7 @@ void JoinTypedId(std::string_view type, std::string_view id, std::string& joined
 /// Reads all edge files in order and adds the ids to `ids`. Edge types are numbered in order of
 /// first occurrence. With `space`, the other columns are written to a spill file there.
 /// Errors: as Ingest.
-Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
+Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
 
 }  // namespace internal
 }  // namespace rhizome

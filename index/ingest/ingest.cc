@@ -45,7 +45,7 @@ struct Parsed {
   explicit Parsed(IdType type) : ids(type) {}
   IdTable ids;
   NodeTable nodes;
-  EdgeTable edges;
+  IngestedEdges edges;
   std::vector<std::shared_ptr<const LoadedArray>> arrays;
   GivenHomes homes;
 };
@@ -94,7 +94,8 @@ Status CheckVertexRanges(const IngestOptions& options) {
     if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
   }
   if (!options.vertex_types.empty())
-    return Status::InvalidArgument("names of vertex types cannot be given with ranges of typed vertices");
+    return Status::InvalidArgument(
+        "names of vertex types cannot be given with ranges of typed vertices");
   if (!options.nodes && options.vertices == count) return Status::Ok();
   return Status::InvalidArgument("ranges of typed vertices must cover all vertices");
 }
@@ -170,7 +171,7 @@ Status ReadAll(IngestContext& context, Parsed& parsed) {
   return Status::Ok();
 }
 
-void SetEdges(EdgeTable edges, IdTable::Vertices& vertices, GraphInput& input) {
+void SetEdges(IngestedEdges edges, IdTable::Vertices& vertices, GraphInput& input) {
   input.edge_type_names = EdgeTypeNames(edges);
   if (input.edge_type_names.size() > 1) input.edges.type = std::move(edges.columns.type);
   input.edges.weight = std::move(edges.columns.weight);

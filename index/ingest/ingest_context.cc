@@ -50,6 +50,13 @@ void IngestContext::AddNotes(std::vector<std::string> notes) {
   std::move(notes.begin(), notes.end(), std::back_inserter(notes_));
 }
 
+void IngestContext::NoteTextColumn(std::string_view column, std::string_view text) {
+  const std::string place = table_ == nullptr ? "" : fmt::format(" at {}", table_->Place());
+  notes_.push_back(fmt::format(
+      "the column '{}' has texts, because of '{}'{}; the values before it are texts, too", column,
+      Excerpt(text, 60), place));
+}
+
 std::vector<std::string> IngestContext::Notes() const {
   std::vector<std::string> notes;
   if (plan != nullptr) notes = plan->notes;

@@ -65,6 +65,10 @@ class IngestContext {
   /// Adds notes of a reader.
   void AddNotes(std::vector<std::string> notes);
 
+  /// Notes that a column, which had integers or splits, has become texts because of `text` in the
+  /// line that is being read.
+  void NoteTextColumn(std::string_view column, std::string_view text);
+
   /// Returns the notes of the plan and of the readers, for IngestReport::notes.
   std::vector<std::string> Notes() const;
 
@@ -77,7 +81,7 @@ class IngestContext {
   /// Errors: kInterrupted; kOutOfMemory, with an estimate for the whole file.
   Status Progress(std::string_view phase, const InputProgress& file, std::uint64_t own_bytes);
 
-  /// Opens a text file, which then is the one that NoteTexts refers to.
+  /// Opens a text file, which then is the one that NoteTexts and NoteTextColumn refer to.
   /// Errors: as TableReader::Open.
   Result<std::unique_ptr<TableReader>> OpenTable(const Path& path, const TextDialect& dialect,
                                                  bool header);
@@ -105,7 +109,7 @@ class IngestContext {
   const TableReader* table_ = nullptr;  // the file that is being read
   bool texts_noted_ = false;
   std::string texts_note_;
-  std::vector<std::string> notes_;  // of readers
+  std::vector<std::string> notes_;  // of readers, about columns
 };
 
 /// Number of lines between two progress reports and memory checks.

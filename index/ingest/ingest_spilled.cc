@@ -248,7 +248,7 @@ class SpillingIngest {
   IngestContext context_;
   std::unique_ptr<SpillSpace> space_;
   NodeTable nodes_;
-  EdgeTable edges_;
+  IngestedEdges edges_;
   std::vector<ArrayRows> rows_;
   std::vector<std::shared_ptr<SpilledArray>> arrays_;
   std::shared_ptr<const LoadedArray> split_;  // see IsSplitOfHomes

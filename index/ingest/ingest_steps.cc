@@ -148,7 +148,7 @@ Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, Gr
       });
 }
 
-std::vector<std::string> EdgeTypeNames(const EdgeTable& edges) {
+std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges) {
   std::vector<std::string> names = edges.type_names.All();
   if (names.empty()) names = {"edge"};
   return names;

@@ -68,7 +68,7 @@ void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
 Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, GraphInput& input);
 
 /// Returns the names of edge types; "edge" if there is no type column.
-std::vector<std::string> EdgeTypeNames(const EdgeTable& edges);
+std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges);
 
 /// Sets layout, codec and chunk size of every array from the options.
 void SetLayouts(const IngestOptions& options, GraphInput& input);

@@ -28,9 +28,11 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "label") return Role::kLabel;
   // A column `split` in addition to the chosen split column would use the same array name.
   if (name == "-" || name == "split") return Role::kSkip;
-  if (name == "name") return Role::kText;
+  if (name == "name" && !options.types.contains(name)) return Role::kText;
   return Role::kOther;
 }
+
+bool IsValue(Role role) { return role != Role::kSkip && role != Role::kId && role != Role::kType; }
 
 class NodeReader {
  public:
@@ -38,14 +40,15 @@ class NodeReader {
     for (const std::string& type : context.options.vertex_types) table_.type_names.Add(type);
     for (const std::string& name : context.options.node_columns) {
       roles_.push_back(RoleOf(name, context.options));
-      if (roles_.back() == Role::kLabel)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
       if (roles_.back() == Role::kText) table_.columns.emplace_back(name, NodeColumn::Kind::kText);
-      if (roles_.back() == Role::kOther) {
+      if (roles_.back() == Role::kLabel || roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
-        table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
+        table_.columns.emplace_back(
+            name,
+            roles_.back() == Role::kLabel ? NodeColumn::Kind::kLabel : NodeColumn::Kind::kOther,
+            type ? *type : std::nullopt);
       }
     }
     // The types of ends have the first numbers, with or without a vertex in the node file.
@@ -124,7 +127,11 @@ class NodeReader {
     if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
     if (ids_.texts()) context_.NoteTexts(id, id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
-    for (NodeColumn& kept : table_.columns) kept.Keep();
+    for (std::size_t i = 0, c = 0; i < roles_.size(); ++i) {
+      if (!IsValue(roles_[i])) continue;
+      NodeColumn& kept = table_.columns[c++];
+      if (kept.Keep()) context_.NoteTextColumn(kept.name(), fields[i]);
+    }
     return std::nullopt;
   }
 
@@ -178,7 +185,9 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
 std::vector<std::string> TypedNodeColumns(const IngestOptions& options) {
   std::vector<std::string> names;
   for (const std::string& name : options.node_columns)
-    if (RoleOf(name, options) == Role::kOther) names.push_back(name);
+    if (const Role role = RoleOf(name, options);
+        role == Role::kLabel || role == Role::kText || role == Role::kOther)
+      names.push_back(name);
   return names;
 }
 
@@ -194,8 +203,14 @@ Status CheckNodeColumns(const IngestOptions& options) {
   if (!options.split_column.empty() && count(Role::kSplit) == 0)
     return Status::InvalidArgument(
         fmt::format("`split_column` '{}' is not in `node_columns`", options.split_column));
-  for (const std::string& name : TypedNodeColumns(options))
-    RHIZOME_RETURN_IF_ERROR(ColumnTypeOf(options.types, name));
+  for (const std::string& name : TypedNodeColumns(options)) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto type, ColumnTypeOf(options.types, name));
+    if (RoleOf(name, options) != Role::kLabel || !type || type->is_text) continue;
+    if (type->dtype != DataType::kInt64 || type->is_timestamp)
+      return Status::InvalidArgument(
+          fmt::format("`types`: the column label has classes; its type is int64 or text, not {}",
+                      options.types.at(name)));
+  }
   return Status::Ok();
 }
 

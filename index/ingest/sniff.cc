@@ -15,6 +15,7 @@
 #include "index/ingest/array_text.h"
 #include "index/ingest/file_plan.h"
 #include "index/ingest/id_plan.h"
+#include "index/ingest/store_folder.h"
 #include "index/input/convert.h"
 #include "index/input/npy.h"
 #include "storage/base/exceptions.h"
@@ -400,7 +401,8 @@ std::string_view ColumnTypeName(ColumnType type) {
 }
 
 Result<InputPlan> Sniff(FileSystem& fs, const IngestOptions& options) try {
-  return Sniffer(fs, options).Run();
+  RHIZOME_ASSIGN_OR_RETURN(const IngestOptions resolved, WithStoreFolder(fs, options));
+  return Sniffer(fs, resolved).Run();
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -80,7 +80,7 @@ Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, Ar
       std::memcpy(&code, &out[at], sizeof(code));
       if (code < -1 || code >= size)
         return Status::InvalidArgument(
-            fmt::format("array '{}': code {} stands for no text; there are {}", name, code, size));
+            fmt::format("array '{}': code {} has no text; there are {}", name, code, size));
     }
     return Status::Ok();
   };

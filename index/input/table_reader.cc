@@ -17,7 +17,6 @@ namespace rhizome {
 namespace {
 
 constexpr std::size_t kBufferBytes = kMaxLineBytes + (std::size_t{256} << 10);
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Tests eight bytes at a time, because most lines are ASCII.
 bool IsAscii(std::string_view text) {

@@ -19,6 +19,10 @@ namespace RHIZOME_API rhizome {
 /// The maximum length of a line; longer lines are malformed.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
+/// UTF-8 byte order mark. Readers skip it at the beginning of a file, so a text that begins with it
+/// would lose it if it came first.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// The rule that splits a line into fields.
 enum class TableForm : std::uint8_t {
   kTabs,

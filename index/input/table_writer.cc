@@ -15,10 +15,6 @@
 namespace rhizome {
 namespace {
 
-/// UTF-8 byte order mark. Readers skip it at the beginning of a file, so a text that begins with it
-/// would lose it if it came first.
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 /// Returns whether a reader of the file would drop blanks around the text.
 bool HasOuterBlanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r";

@@ -43,6 +43,9 @@ class IngestInput:
     def fill(self, arguments: _core.IngestArguments) -> None:
         """Sets the arguments that are data."""
         files = self._files()
+        if files is not None and len(files) == 1 and os.path.isfile(os.path.join(as_path(files[0]), "rhizome.json")):
+            self._fill_folder(as_path(files[0]), arguments)
+            return
         groups: list[Group] = []
         arguments.columns = ["src", "dst"]
         if files is None:
@@ -87,6 +90,17 @@ class IngestInput:
         arguments.vertices = self.count
         arguments.arrays = [stored[name] if name in stored else (name, as_path(self.arrays[name]), "")
                             for name in {**self.arrays, **stored}]
+
+    def _fill_folder(self, folder: str, arguments: _core.IngestArguments) -> None:
+        """Sets the arguments for a folder of ``Graph.export``, which has all data."""
+        given = {"arrays": self.arrays, "edge_arrays": self.edge_arrays, "ids": self.ids, "split": self.split,
+                 "vertices": self.count, "vertex_types": self.vertex_types, "nodes": self.nodes_file or self.vertices,
+                 "columns": self._columns}
+        more = [name for name, value in given.items() if value is not None and not (hasattr(value, "__len__") and not len(value))]
+        if more:
+            raise ValueError(f"{folder!r} is an exported folder, which has all data: give no {more[0]}=")
+        arguments.inputs = [folder]
+        arguments.columns, arguments.node_columns = [], []
 
     def _take_data(self, data: dict[str, Any]) -> None:
         self.edges = data["edges"]

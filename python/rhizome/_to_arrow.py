@@ -73,7 +73,10 @@ def form_of_array(array: Array) -> Form:
 
 def forms_of_edges(graph: Graph) -> dict[str, Form]:
     """Returns the forms of the attributes of edges by name."""
-    return {name: Form(np.dtype(dtype), dim, meaning, lambda codes, name=name: _core.texts_of_codes(graph._core, name, codes))
+    def texts_of(name: str) -> Callable[[np.ndarray], Any]:
+        return lambda codes: _core.texts_of_codes(graph._core, name, codes)
+
+    return {name: Form(np.dtype(dtype), dim, meaning, texts_of(name))
             for name, dtype, dim, meaning in graph._core.edge_attributes()}
 
 

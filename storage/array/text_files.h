@@ -99,8 +99,8 @@ Result<TextFiles> WriteTexts(FileSystem& fs, const Path& root, std::string_view 
                              const SortedTexts& texts);
 
 /// Copies the dictionary of `holder` from below `from` to below `to`, for an array with the name
-/// `name`. `files` are the files of the manifest that names `holder`. Errors: kCorruption, a file is
-/// missing or damaged; errors of the FileSystem.
+/// `name`. `files` are the files of the manifest that names `holder`. Errors: kCorruption, a file
+/// is missing or damaged; errors of the FileSystem.
 Result<TextFiles> CopyTexts(FileSystem& fs, const Path& from, const ArrayEntry& holder,
                             std::span<const FileEntry> files, const Path& to,
                             std::string_view name);

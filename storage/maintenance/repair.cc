@@ -14,9 +14,9 @@
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array/coordinates.h"
-#include "storage/array/text_files.h"
 #include "storage/array/file_copy.h"
 #include "storage/array/manifest_format.h"
+#include "storage/array/text_files.h"
 #include "storage/array/zarr_format.h"
 #include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
@@ -875,10 +875,10 @@ std::string Repair::HowLost(const std::string& array, const std::set<std::uint64
                             : fmt::format("{} (`fill_holes` keeps its codes)", dropped));
   const std::string which =
       chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
-  return fmt::format(
-      "{} lost; {}", which,
-      fill ? "they now count as rows that were never put, and are listed in lost_rows"
-           : fmt::format("{} (`fill_holes` keeps its other rows)", dropped));
+  return fmt::format("{} lost; {}", which,
+                     fill
+                         ? "they now count as rows that were never put, and are listed in lost_rows"
+                         : fmt::format("{} (`fill_holes` keeps its other rows)", dropped));
 }
 
 Status Repair::TakeCareOfLostArrays() {

@@ -91,7 +91,8 @@ def test_jobs_of_other_processes():
             (["array", "add", "g.rz", "x=x.npy"], "g.rz/scratch/*/*"),
             (["compact", "g.rz", "--repartition"], "g.rz/generations/000002/*"),
             (["backup", "create", "g.rz", "b"], "b/*/*"),
-            (["put", "g.rz", "more.tsv", "--batch", "1"], "g.rz/catalog/*.log")):
+            (["alter", "g.rz", "--weights"], "g.rz/generations/000002/*"),
+            (["put", "g.rz", "more.tsv", "--batch", "1"], None)):  # None: once a writer has the catalogue open
         with folder() as path:
             make(path / "g.rz", 1)
             make(path / "other.rz", 2)
@@ -102,7 +103,8 @@ def test_jobs_of_other_processes():
             command = [one if "." not in one or "=" in one else path / one for one in arguments]
             command = [f"x={path / 'x.npy'}" if one == "x=x.npy" else path / "b" if one == "b" else one
                        for one in command]
-            job = stopped_in(path, [*command], lambda: any(path.glob(made)))
+            seal = path / "g.rz" / "catalog" / "SEAL"
+            job = stopped_in(path, command, lambda: not seal.exists() if made is None else any(path.glob(made)))
             swap(path)
             if job.poll() is None:
                 job.send_signal(18)

@@ -190,7 +190,7 @@ CLI::Option* AddWait(CLI::App& verb, double& seconds) {
                   "Maximum time to wait while another process has the store open for writing; "
                   "default: fail at once")
       ->check(CLI::NonNegativeNumber)
-      ->type_name("SECONDS");
+      ->type_name("S");
 }
 
 LockWait WaitFor(double seconds, const Session& session) {

@@ -124,7 +124,7 @@ CLI::Option* AddFanouts(CLI::App& verb, std::vector<std::int64_t>& fanouts,
                         const std::string& description);
 /// Adds --scratch DIR (see StoreOptions).
 CLI::Option* AddScratch(CLI::App& verb, Path& scratch);
-/// Adds --wait SECONDS, the time to wait for the writer's lock of the store (LockWait).
+/// Adds --wait S, the time to wait for the writer's lock of the store (LockWait).
 CLI::Option* AddWait(CLI::App& verb, double& seconds);
 /// Returns the wait for a store, which Ctrl-C ends.
 LockWait WaitFor(double seconds, const Session& session);

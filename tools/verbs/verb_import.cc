@@ -23,7 +23,7 @@ void AttachLabelNames(GraphInput& graph) {
   Json names = Json::array();
   for (const std::string_view name : WordNetLabelNames()) names.push_back(name);
   for (ArrayInput& array : graph.arrays) {
-    if (array.name == "label") array.attributes.emplace_back(kLabelNames, names.dump());
+    if (array.name == "label") array.attributes.emplace_back(kLabelNamesAttribute, names.dump());
   }
 }
 

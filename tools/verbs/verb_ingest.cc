@@ -44,9 +44,6 @@ Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& fol
   if (flags.dry_run)
     return Fail(Status::InvalidArgument(fmt::format(
         "'{}' is the folder of a data set ({}), for which there is no dry run", folder, kind)));
-  if (kind == "export")
-    return Fail(Status::Unsupported(
-        fmt::format("'{}' was written by `export --store`, which this build cannot read", folder)));
   Tell("note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
   return RunImport({.name = kind,
                     .store = flags.input.store,
@@ -61,9 +58,14 @@ Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& fol
 
 Result<Answer> RunIngest(const IngestVerbFlags& flags, Session& session) {
   const IngestFlags& input = flags.input;
-  for (const std::string& folder : input.inputs)
-    if (const std::string kind = KindOfFolder(folder); !kind.empty())
+  for (const std::string& folder : input.inputs) {
+    const std::string kind = KindOfFolder(folder);
+    // The engine reads a folder of `export --store` as any other input.
+    if (kind == "export" && !flags.dry_run)
+      RHIZOME_RETURN_IF_ERROR(CheckAlone(input, folder));
+    else if (!kind.empty())
       return IngestFolder(flags, folder, kind, session);
+  }
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
                            StartLimited(session, input.layout));
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, input.ToOptions());
@@ -87,8 +89,8 @@ void AddIngestVerb(CLI::App& root, Session& session) {
               flags, RunIngest);
   verb->add_option("STORE", flags->input.store, "Folder to create")->required();
   verb->add_option("INPUT", flags->input.inputs,
-                   "Files whose kind is found: edges, nodes, .npy arrays; or the folder of a data "
-                   "set (OGB, GraphBolt)");
+                   "Files whose kind is found: edges, nodes, .npy arrays; or a folder of export "
+                   "--store, or of a data set (OGB, GraphBolt)");
   AddIngestFlags(*verb, flags->input);
   verb->add_flag("--dry-run", flags->dry_run,
                  "Print how the files would be read, and the command that says so; write nothing");

@@ -66,7 +66,7 @@ struct InferWorkers {
 struct InferResult {
   const GraphSnapshot& graph;
   const ChunkArray& array;
-  Task task = Task::kMulticlass;             ///< task for which the model was trained
+  Task task = Task::kMulticlass;              ///< task for which the model was trained
   std::vector<std::string> class_names = {};  ///< of the model, by class; empty: no names
 };
 

@@ -141,7 +141,7 @@ struct ArrayFile {
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
 
-  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none.
+  /// If set, the rows are int64 codes of these texts: code c is text c, and -1 is none.
   /// The texts ascend strictly by their bytes; none is empty.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };
@@ -232,7 +232,7 @@ struct IngestOptions {
 
   /// Types of columns of text files that become arrays or edge attributes, by name: bool, int8,
   /// int16, int32, int64, uint8, uint32, float32, float64, timestamp or text. A value of another
-  /// type is refused. Edge attributes of integers are int64 in the store.
+  /// type is refused. Edge attributes of integers are int64 in the store; label is int64 or text.
   ///
   /// A column that is not named here is int64 if all numbers are integers; float32 if float32 keeps
   /// the decimal of each number, otherwise float64; bool (true, false); or int64 microseconds since

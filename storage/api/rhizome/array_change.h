@@ -80,8 +80,8 @@ class ArrayChange {
 
   /// Replaces an array or a version by the source: the source becomes the next version, aliases of
   /// the old version move to it, and the old version is dropped. If it is the same array with other
-  /// rows, it should have the same array_id. An array of texts without a dictionary of its own keeps
-  /// the old one's. Returns its stored name.
+  /// rows, it should have the same array_id. An array of texts without a dictionary of its own
+  /// keeps the old one's. Returns its stored name.
   Result<std::string> Replace(std::string_view reference, const ArraySource& source);
 
   /// Drops an array; a version (emb@3) to which no alias refers; all parts of an edge attribute;

@@ -90,8 +90,8 @@ struct StoreOptions {
   /// Time to wait for the writer's lock; kBusy is returned after that.
   LockWait wait = {};
 
-  /// The id that the store must have. A caller that opens the path of a store again sets it, because
-  /// the path may lead to another store by then; that one is not touched. Unset: any.
+  /// The id that the store must have. A caller that opens the path of a store again sets it,
+  /// because the path may lead to another store, which is not touched. Unset: any.
   std::optional<StoreId> id = {};
 
   /// Receives log lines of at least `log_level`, including the catalogue's warnings; empty: no log.

@@ -123,12 +123,12 @@ TEST_F(CompactBesideTest, AWriterKeepsItFromBeginning) {
 // The next generation would have the arrays of the beginning, so it is not committed.
 TEST_F(CompactBesideTest, ChangedArraysUndoIt) {
   const auto result = Compact([&] {
-    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, 0,
+    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, {},
                                [](ArrayChange& change) { return change.Rename("feat", "feat2"); }));
   });
   EXPECT_STATUS(result, kInvalidArgument);
   EXPECT_FALSE(Exists(path_, "000002"));
-  ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, 0,
+  ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, {},
                              [](ArrayChange& change) { return change.Rename("feat2", "feat"); }));
   ExpectAgrees();
 }

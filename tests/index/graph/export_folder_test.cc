@@ -139,12 +139,10 @@ void RoundTrip(const Graph& graph, const Path& dir, std::uint64_t memory_bytes,
   const JobControl control;
   ASSERT_OK(ExportFolder(graph, folder, {.memory_bytes = memory_bytes}, control));
   EXPECT_TRUE(IsStoreFolder(FileSystem::Posix(), folder));
-  auto options = ReadStoreFolder(FileSystem::Posix(), folder);
-  ASSERT_OK(options);
-  options->build.partition.partitions = 2;
-  options->spill = spill;
-  if (spill == IngestOptions::Spill::kAlways) options->memory_bytes = 64 << 20;
-  ASSERT_OK(Ingest(FileSystem::Posix(), again, *options, control));
+  IngestOptions options{.inputs = {folder}, .spill = spill};
+  options.build.partition.partitions = 2;
+  if (spill == IngestOptions::Spill::kAlways) options.memory_bytes = 64 << 20;
+  ASSERT_OK(Ingest(FileSystem::Posix(), again, options, control));
   const auto open = testing::OpenStoreGraph(again);
   ASSERT_OK(open);
   ExpectSame(ContentOf(*open->graph), ContentOf(graph));

@@ -135,7 +135,8 @@ TEST(TextFilesTest, LongTextsDoNotMakeLargeChunks) {
   // very long.
   std::vector<std::string> texts;
   for (int i = 0; i < 20000; ++i) texts.push_back(fmt::format("a{:05}", i));
-  for (int i = 0; i < 80; ++i) texts.push_back(fmt::format("b{:02}", i) + std::string(1 << 20, 'x').substr(3));
+  for (int i = 0; i < 80; ++i)
+    texts.push_back(fmt::format("b{:02}", i) + std::string(1 << 20, 'x').substr(3));
   const TempDir dir;
   const auto written = WriteTexts(fs, dir.path(), "t", Texts(texts));
   ASSERT_OK(written);

@@ -48,6 +48,19 @@ for how in auto always; do
 done
 mv auto.rz s.rz
 
+# --- the same without a word about the columns
+rhizome ingest found.rz cites.csv papers.csv >/dev/null || fail "ingest without columns"
+rhizome export found.rz --vertices --out found.csv >/dev/null || fail "export --vertices of found.rz"
+python3 - <<'END' || fail "columns that were found"
+import csv
+read = lambda name: {r["id"]: (r["label"], r["title"]) for r in csv.DictReader(open(name, newline=""))}
+assert read("papers.csv") == read("found.csv")
+END
+printf 'id,label\n0,3\n1,4\n2,drama\n' >mixed.csv
+printf 'src,dst\n0,1\n1,2\n' >two.csv
+rhizome ingest mixed.rz two.csv mixed.csv --json >o.json || fail "integers, then a name"
+expect_json o.json 'any("'"'label' has texts, because of 'drama' at mixed.csv:4"'" in note for note in j["notes"])'
+
 # --- look-ups
 rhizome info s.rz --json >o.json || fail "info"
 expect_json o.json '{a["name"]: a["type"] for a in j["arrays"] if a["type"]} == {"label": "text", "title": "text", "memo.p0000": "text", "memo.p0001": "text"}'
@@ -137,6 +150,31 @@ texts = zarr.open_array(glob.glob("s.rz/generations/*/texts/label")[0], mode="r"
 assert list(texts[:]) == ['deep "learning"', "théorie", "vision, video"], list(texts[:])
 END
 [ $? = 0 ] || fail "texts as Zarr"
+
+# --- a look-up does not read a large dictionary
+python3 - <<'END'
+with open("many.csv", "w") as file:
+    file.write("id,title\n")
+    for i in range(1_000_000): file.write(f"{i},Title {i * 7919 % 1_000_003} of a very long series of titles\n")
+END
+rhizome ingest many.rz two.csv many.csv >/dev/null || fail "ingest 1e6 texts"
+rhizome ingest few.rz --edges two.csv --nodes many.csv --node-columns id,- --header >/dev/null || fail "ingest no texts"
+python3 - <<'END' || fail "memory of a look-up"
+import json, os, subprocess, sys
+def get(store):
+    program = "import os, resource, sys; code = os.spawnv(os.P_WAIT, os.environ['RHIZOME'], ['rhizome', 'get', sys.argv[1], '654321', '--json']); print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    out = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, check=True).stdout
+    text, _, numbers = out.rstrip().rpartition("\n")
+    code, kib = map(int, numbers.split())
+    assert code == 0, out
+    return json.loads(text), kib
+(many, with_texts), (_, without) = get("many.rz"), get("few.rz")
+titles = [a["values"] for a in many["arrays"] if a["name"] == "title"]
+assert titles == [[f"Title {654321 * 7919 % 1_000_003} of a very long series of titles"]], titles
+texts = sum(os.path.getsize(os.path.join(top, f)) for top, _, files in os.walk("many.rz") for f in files if "/texts/" in top)
+assert texts > 1 << 20, texts
+assert with_texts - without < 16 << 10, (with_texts, without)  # KiB; the texts have 44 MiB
+END
 
 # --- a model has the names, and so have its predictions, also of another store
 has_gnn || finish
