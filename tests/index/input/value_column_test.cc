@@ -148,6 +148,19 @@ TEST(ValueColumnTest, BoolsAndTimesHaveTheirOwnTypes) {
             (Attributes{{"null", std::to_string(kMin)}, {"type", "timestamp"}}));
 }
 
+TEST(ValueColumnTest, NotesSayWhatIsNotExpected) {
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(ReadColumn({"0.1", "7"}).column.Notes("c"), Notes());
+  EXPECT_EQ(ReadColumn({"0.1", "1e-180"}).column.Notes("c"),
+            Notes{"the column 'c' is float64, because float32 would round '1e-180'; `types` can "
+                  "make it float32"});
+  EXPECT_EQ(ReadColumn({"0.1", "1e-5"}, "float64").column.Notes("c"), Notes());
+  EXPECT_EQ(ReadColumn({"16777217", "0.5"}).column.Notes("c").size(), 1U);
+  EXPECT_EQ(ReadColumn({"7", ""}).column.Notes("c"),
+            Notes{"the column 'c' has nulls; -9223372036854775808 means null in its array"});
+  EXPECT_EQ(ReadColumn({"true", ""}).column.Notes("c"), Notes());
+}
+
 TEST(ValueColumnTest, KindsDoNotMix) {
   for (const Fields& fields : {Fields{"1", "true"}, Fields{"true", "1"}, Fields{"2024-05-01", "7"},
                                Fields{"0.5", "2024-05-01"}, Fields{"false", "1970-01-01"}})
