@@ -133,16 +133,16 @@ TEST(ValueColumnTest, NumbersThatNoTypeHoldsAreRefused) {
 }
 
 TEST(ValueColumnTest, BoolsAndTimesHaveTheirOwnTypes) {
-  const Read bools = ReadColumn({"true", "False", "TRUE"});
+  const ColumnRead bools = ReadColumn({"true", "False", "TRUE"});
   EXPECT_EQ(bools.column.dtype(), DataType::kBool);
   EXPECT_EQ(bools.values<std::int64_t>(), (std::vector<std::int64_t>{1, 0, 1}));
   EXPECT_TRUE(bools.column.Attributes(DataType::kBool).empty());
   EXPECT_EQ(bools.column.Attributes(DataType::kInt64), (Attributes{{"type", "bool"}}));
-  const Read nulls = ReadColumn({"", "true", "NA", "false"});
+  const ColumnRead nulls = ReadColumn({"", "true", "NA", "false"});
   EXPECT_EQ(nulls.values<std::int64_t>(), (std::vector<std::int64_t>{-1, 1, -1, 0}));
   EXPECT_EQ(nulls.column.Attributes(DataType::kInt8),
             (Attributes{{"null", "-1"}, {"type", "bool"}}));
-  const Read times = ReadColumn({"1970-01-02", "1970-01-01T00:00:00.000001Z", ""});
+  const ColumnRead times = ReadColumn({"1970-01-02", "1970-01-01T00:00:00.000001Z", ""});
   EXPECT_EQ(times.values<std::int64_t>(), (std::vector<std::int64_t>{86'400'000'000, 1, kMin}));
   EXPECT_EQ(times.column.Attributes(DataType::kInt64),
             (Attributes{{"null", std::to_string(kMin)}, {"type", "timestamp"}}));
