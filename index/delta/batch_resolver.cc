@@ -192,9 +192,9 @@ Status BatchResolver::CheckCode(const ArrayEntry& array, std::int64_t code) cons
 Status BatchResolver::DeleteEdge(const Operation& operation) {
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId src_id, OwnKind(operation.id));
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId dst_id, OwnKind(operation.dst));
-  const auto type = operation.name.empty() ? std::optional<TypeId>(0)
-                                           : NumberOf(operation.name, delta_.edge_types(),
-                                                      edge_types_);
+  const auto type = operation.name.empty()
+                        ? std::optional<TypeId>(0)
+                        : NumberOf(operation.name, delta_.edge_types(), edge_types_);
   if (!type) return UnknownType("edge", operation.name, delta_.edge_types());
   const auto src = Find(src_id);
   const auto dst = Find(dst_id);

@@ -97,9 +97,8 @@ Result<std::vector<std::string>> TextValues::TextsOf(std::span<const std::int64_
 Result<std::vector<std::string>> TextValues::TextsOfVertices(
     std::span<const VertexId> vertices) const try {
   if (IsOfEdges(impl_->codes) || impl_->codes.dim != 1)
-    return Fail(Status::InvalidArgument(
-        fmt::format("the array '{}' does not have one text for each vertex",
-                    ShownName(impl_->codes.name))));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "the array '{}' does not have one text for each vertex", ShownName(impl_->codes.name))));
   std::vector<std::int64_t> codes(vertices.size());
   RHIZOME_RETURN_IF_ERROR(impl_->graph->ReadRows(impl_->codes.name, vertices,
                                                  std::as_writable_bytes(std::span(codes))));

@@ -259,6 +259,7 @@ def infer(
     memory: int | str | None = None,
     live: bool = False,
     keep: int | None = None,
+    wait: float | None = None,
     device: Literal["cpu", "cuda"] | None = None,
     workers: int | None = None,
     mode: Literal["layerwise", "samplewise"] | None = None,
@@ -318,6 +319,8 @@ def infer(
     More options:
     ``live``: Make NAME@live name the new version
     ``keep``: Afterwards, drop all versions except the newest N and those with an alias; 0: keep all; default: 0
+    ``wait``: Maximum time to wait at the end while another process has the store open for writing; default: fail at the
+        start; default: 0
     ``device``: Device for matrix products; cuda: the first CUDA device, in layerwise mode without ``workers``; default:
         "cpu"
     ``workers``: Number of worker processes. They compute ranges of each layer, and share memory and threads; the range

@@ -125,7 +125,8 @@ Result<Codec> DecodeCodec(const Json& codecs, bool sharded, std::size_t element_
     if (known.highest_level > 0) {
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t level, ZarrNumberAt(stated, known.zarr_level));
       if (level > static_cast<std::uint64_t>(known.highest_level))
-        return Fail(BadZarrJson("/codecs/1", fmt::format("has a level above {}", known.highest_level)));
+        return Fail(
+            BadZarrJson("/codecs/1", fmt::format("has a level above {}", known.highest_level)));
       codec.level = static_cast<int>(level);
     }
     if (CodecJson(known, codec) == stated) return codec;
@@ -154,7 +155,8 @@ Status DecodeFreeAttributes(const Json& json, ArrayEntry& entry) {
   const Json& free = ZarrAt(json, "/attributes/rhizome/attributes");
   if (!free.is_object()) return BadZarrJson("/attributes/rhizome/attributes", "not an object");
   for (const auto& [key, value] : free.members()) {
-    if (!value.is_string()) return BadZarrJson("/attributes/rhizome/attributes", "not all are strings");
+    if (!value.is_string())
+      return BadZarrJson("/attributes/rhizome/attributes", "not all are strings");
     entry.attributes.emplace_back(key, value.text());
   }
   return Status::Ok();

@@ -77,13 +77,15 @@ Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
   format.two_dimensional = shape.size() == 2;
   RHIZOME_ASSIGN_OR_RETURN(const auto extents, Extents(shape, "/shape", shape.size()));
   std::tie(format.rows, format.dim) = extents;
-  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular") return BadSource("/chunk_grid", "not regular");
+  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular")
+    return BadSource("/chunk_grid", "not regular");
   const char* chunk_shape = "/chunk_grid/configuration/chunk_shape";
   RHIZOME_ASSIGN_OR_RETURN(const auto chunk,
                            Extents(ZarrAt(json, chunk_shape), chunk_shape, shape.size()));
   std::tie(format.chunk_rows, format.chunk_dim) = chunk;
   if (format.dim == 0) return BadSource("/shape", "the array has no columns");
-  if (format.chunk_rows == 0 || format.chunk_dim == 0) return BadSource(chunk_shape, "an extent is 0");
+  if (format.chunk_rows == 0 || format.chunk_dim == 0)
+    return BadSource(chunk_shape, "an extent is 0");
   std::uint64_t bytes = 8;
   if (__builtin_mul_overflow(bytes, format.rows, &bytes) ||
       __builtin_mul_overflow(bytes, format.dim, &bytes) || (bytes >> 62) != 0)
@@ -100,7 +102,7 @@ Status CheckChunkBytes(const ZarrSourceFormat& format) {
       chunk_bytes <= kMaxSourceChunkBytes)
     return Status::Ok();
   return BadSource("/chunk_grid/configuration/chunk_shape",
-             "a chunk is larger than 1 GiB; write the array with smaller chunks");
+                   "a chunk is larger than 1 GiB; write the array with smaller chunks");
 }
 
 Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
@@ -108,10 +110,11 @@ Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
   format.uint64 = name == "uint64";
   const auto dtype = ParseDataType(format.uint64 ? "int64" : name);
   if (!dtype)
-    return BadSource("/data_type",
-               fmt::format("'{}' is not one of bool, int8, int16, int32, int64, uint8, uint32, "
-                           "uint64, float16, bfloat16, float32, float64",
-                           name));
+    return BadSource(
+        "/data_type",
+        fmt::format("'{}' is not one of bool, int8, int16, int32, int64, uint8, uint32, "
+                    "uint64, float16, bfloat16, float32, float64",
+                    name));
   format.dtype = *dtype;
   return Status::Ok();
 }
@@ -214,8 +217,8 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
       understood = PutFloat(value, format);
   }
   if (understood) return Status::Ok();
-  return BadSource("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
-                                        DataTypeName(format.dtype)));
+  return BadSource("/fill_value", fmt::format("{} is not a supported value of {}",
+                                              Excerpt(value.Dump()), DataTypeName(format.dtype)));
 }
 
 Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {
@@ -254,10 +257,13 @@ Status CheckCodecList(const ZarrJson& codecs, const char* field) {
 /// Parses the codec `bytes`, which every array has, and returns whether it is big-endian.
 Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   const std::string name = NameOf(codec);
-  if (name == "sharding_indexed") return Fail(BadSource(field, "shards within shards are not supported"));
-  if (name != "bytes") return Fail(BadSource(field, fmt::format("the first is '{}', not bytes", name)));
+  if (name == "sharding_indexed")
+    return Fail(BadSource(field, "shards within shards are not supported"));
+  if (name != "bytes")
+    return Fail(BadSource(field, fmt::format("the first is '{}', not bytes", name)));
   const std::string endian = TextOr(codec, "/configuration/endian", "little");
-  if (endian != "little" && endian != "big") return Fail(BadSource(field, "neither little nor big"));
+  if (endian != "little" && endian != "big")
+    return Fail(BadSource(field, "neither little nor big"));
   return endian == "big";
 }
 
@@ -282,7 +288,8 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
       format.compressor = Compressor::kBlosc;
       RHIZOME_RETURN_IF_ERROR(ParseBlosc(codecs[i], format));
     } else {
-      return BadSource(field, fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
+      return BadSource(field,
+                       fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
     }
   }
   return Status::Ok();
@@ -318,7 +325,8 @@ Status CountInnerChunks(ZarrSourceFormat& format) {
 }
 
 Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
-  if (codecs.size() != 1) return BadSource("/codecs", "codecs after sharding_indexed are not supported");
+  if (codecs.size() != 1)
+    return BadSource("/codecs", "codecs after sharding_indexed are not supported");
   const ZarrJson& configuration = ZarrAt(codecs[0], "/configuration");
   constexpr const char* kShape = "/codecs/0/configuration/chunk_shape";
   format.sharded = true;

@@ -52,9 +52,9 @@ struct ArrayPart {
 
 /// Adds an array from `parts`; each part holds the rows of one vertex type. Vertices of other
 /// types get zeros (or `fill`, one element). If the parts differ in dtype or number of columns,
-/// each becomes an array of its own, named `name.type` (with _ for characters that an array's name cannot have).
-/// Errors: kInvalidArgument, the number of rows of a part is not the number of vertices of its
-/// type.
+/// each becomes an array of its own, named `name.type` (with _ for characters that an array's name
+/// cannot have). Errors: kInvalidArgument, the number of rows of a part is not the number of
+/// vertices of its type.
 Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
                 const std::vector<std::byte>& fill, Dataset& dataset);
 
@@ -68,10 +68,10 @@ struct EdgePart {
 
 /// Adds an edge attribute from `parts`: integers become int64, other numbers float32. Edges of
 /// files without a part get zeros. If the parts differ in kind of number or number of columns, each
-/// becomes an attribute of its own, named `name.type` in the same way. The name `weight` sets the weights of the
-/// edges if every edge file has a part with one number per edge. A name that is already used, by an
-/// array or by a built-in field of edges, becomes `edge_name`. Call it after all calls of AddArray.
-/// Errors: kInvalidArgument, a part cannot be read.
+/// becomes an attribute of its own, named `name.type` in the same way. The name `weight` sets the
+/// weights of the edges if every edge file has a part with one number per edge. A name that is
+/// already used, by an array or by a built-in field of edges, becomes `edge_name`. Call it after
+/// all calls of AddArray. Errors: kInvalidArgument, a part cannot be read.
 Status AddEdgeArray(FileSystem& fs, std::string name, std::vector<EdgePart> parts,
                     Dataset& dataset);
 

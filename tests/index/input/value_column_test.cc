@@ -35,7 +35,8 @@ struct ColumnRead {
 };
 
 ColumnRead ReadColumn(const Fields& fields, const char* type = nullptr) {
-  ColumnRead read{ValueColumn(type == nullptr ? std::nullopt : ParseColumnType(type)), ValueList(), {}};
+  ColumnRead read{
+      ValueColumn(type == nullptr ? std::nullopt : ParseColumnType(type)), ValueList(), {}};
   for (const std::string& field : fields) {
     if (const auto reason = read.column.Stage(field, "c")) {
       read.reason = *reason;
@@ -86,7 +87,8 @@ TEST(ValueColumnTest, TheValueForNullOccursNowhere) {
 }
 
 TEST(ValueColumnTest, ShortDecimalsAreFloat32) {
-  const ColumnRead read = ReadColumn({"0.1", "3", "-2.5e-3", "1e10", "inf", "-Infinity", "", "nan"});
+  const ColumnRead read =
+      ReadColumn({"0.1", "3", "-2.5e-3", "1e10", "inf", "-Infinity", "", "nan"});
   EXPECT_EQ(read.reason, "");
   ASSERT_EQ(read.list.dtype(), DataType::kFloat32);
   const auto values = read.values<float>();
