@@ -24,16 +24,18 @@ set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/escap
   storage/base/stopwatch.h storage/options/option.h storage/options/spell_fields.h storage/io/files.h
   storage/io/io_queue.h storage/io/outside.h storage/io/unique_folder.h storage/io/walk_files.h
   storage/section/untrusted_json.h storage/array/array_facts.h storage/array/array_versions.h
-  storage/array/chunk_writer.h storage/array/codec.h storage/array/row_reader.h storage/array/type_names.h storage/store/build_id.h
-  storage/store/library_versions.h storage/maintenance/upgrade.h storage/remote/rank_calls.h index/base/edge_list.h
-  index/base/staleness.h index/partition/partition_input.h index/partition/partitioner.h index/homes/home_array.h
-  index/homes/home_partitioner.h index/input/convert.h index/input/input_stream.h index/input/npy.h index/input/npy_header.h
-  index/input/number.h index/input/table_reader.h index/input/table_writer.h index/generation/graph_builder.h index/generation/reorder.h
+  storage/array/chunk_writer.h storage/array/codec.h storage/array/row_reader.h storage/array/type_names.h
+  storage/store/build_id.h storage/store/library_versions.h storage/maintenance/upgrade.h storage/remote/rank_calls.h
+  index/base/edge_list.h index/base/value_list.h index/base/staleness.h index/partition/partition_input.h
+  index/partition/partitioner.h index/homes/home_array.h index/homes/home_partitioner.h index/input/convert.h
+  index/input/input_stream.h index/input/npy.h index/input/npy_header.h index/input/number.h
+  index/input/table_reader.h index/input/table_writer.h index/generation/graph_builder.h index/generation/reorder.h
+  index/input/file_format.h
   index/ingest/edge_pairs.h index/ingest/ingest_graph.h index/ingest/ingest_plan.h index/ingest/input_estimate.h
   index/ingest/row_sources.h index/graph/compaction_watch.h index/graph/edges_by_id.h index/graph/live_vertices.h
   index/check/topology_sections.h cache/lists/direct_neighbors.h cache/lists/neighbor_cache.h
   cache/layout/pass_layout.h cache/layout/pass_lists.h index/graph/edges_of_vertex.h index/graph/edge_table.h
-  index/graph/vertex_table.h
+  index/graph/vertex_table.h index/input/timestamp.h
   cache/job/process_memory.h cache/feed/feed_fields.h cache/ranks/rank_plan.h cache/ranks/serve_rate.h
   gnn/options/infer_fields.h gnn/options/train_fields.h)
 set(tools_only_root ${PROJECT_BINARY_DIR}/include/tools_only)

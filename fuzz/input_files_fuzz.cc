@@ -155,10 +155,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!CheckEdgeArrays(options).ok()) return 0;
   }
   const JobControl control;
-  IngestContext context(files, options, control, /*spills=*/false);
+  if (data[0] % 5 == 2) {
+    IngestContext context(files, options, control, /*spills=*/false);
+    ReadTheArray(context, array);
+    return 0;
+  }
+  const auto plan = Sniff(files, options);
+  if (!plan) {
+    CheckRefused(plan.error());
+    return 0;
+  }
+  IngestContext context(files, *plan, control, /*spills=*/false);
   if (data[0] % 5 == 0 || data[0] % 5 == 4) ReadTheEdges(context);
   if (data[0] % 5 == 1) ReadTheNodes(context);
-  if (data[0] % 5 == 2) ReadTheArray(context, array);
   if (data[0] % 5 == 3) ReadTheRows(files, path, choices);
   return 0;
 }

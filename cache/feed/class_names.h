@@ -9,8 +9,8 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Key of the class names in the metadata of a model's safetensors file: a JSON array of strings, by
-/// class. If it is absent, the classes have no names.
+/// Key of the class names in the metadata of a model's safetensors file: a JSON array of strings,
+/// by class. If it is absent, the classes have no names.
 inline constexpr const char* kClassesMetadataKey = "classes";
 
 /// Max bytes of the names in a model file: half of its header.

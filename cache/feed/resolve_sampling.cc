@@ -11,6 +11,7 @@
 #include "index/sample/sampler_plan.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/sampler.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/mutant.h"
 
 namespace rhizome {
@@ -140,6 +141,11 @@ Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
         "{} vertices",
         name, DataTypeName(entry.dtype), entry.rows, entry.dim, graph.info().vertices)));
   }
+  if (NullOf(entry.attributes))
+    return Fail(Status::InvalidArgument(fmt::format(
+        "array {} has no times of seeds: some vertices have none (null); give an array without "
+        "nulls",
+        name)));
   std::vector<std::int64_t> times(graph.vertex_count(), 0);
   const auto take = [&](std::uint64_t first, std::span<const std::byte> bytes) {
     const std::size_t size = DataTypeBytes(entry.dtype);

@@ -14,6 +14,7 @@
 #include "index/generation/graph_input.h"
 #include "index/graph/live_vertices.h"
 #include "index/homes/home_array.h"
+#include "index/ingest/array_text.h"
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/spilled_array.h"
 #include "index/input/table_reader.h"
@@ -159,6 +160,9 @@ Status ArrayJob::OpenFile(const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(space_, SpillSpace::Create(fs_, store_->scratch(), job, queue_bytes));
   root_ = store_->scratch() / job;
   context_ = std::make_unique<IngestContext>(fs_, ingest_, control_, /*spills=*/true);
+  RHIZOME_ASSIGN_OR_RETURN(ResolvedArray resolved,
+                           ResolveArray(fs_, input_, /*header=*/{}, /*delimiter=*/{}));
+  input_ = std::move(resolved.file);
   RHIZOME_ASSIGN_OR_RETURN(
       file_, SpilledArray::Open(*context_, input_, *space_, ingest_.memory_bytes / 2));
   return Status::Ok();

@@ -215,12 +215,11 @@ Status GraphVerifier::CheckTexts(const ArrayEntry& entry) {
       RHIZOME_RETURN_IF_ERROR(Note(ChunkPath(entry.name, chunk), read.error()));
       continue;
     }
-    const auto beyond = std::find_if(codes.begin(), codes.end(), [&](std::int64_t code) {
-      return code < -1 || code >= size;
-    });
+    const auto beyond = std::find_if(codes.begin(), codes.end(),
+                                     [&](std::int64_t code) { return code < -1 || code >= size; });
     if (beyond != codes.end())
       AddDamage(ChunkPath(entry.name, chunk),
-                fmt::format("code {} stands for no text; there are {}", *beyond, size));
+                fmt::format("code {} has no text; there are {}", *beyond, size));
   }
   return Status::Ok();
 }
@@ -240,7 +239,8 @@ Status GraphVerifier::CheckDictionary(const ArrayEntry& holder, const TextDictio
       continue;
     }
     if (chunk > 0 && read->front() <= last)
-      AddDamage(TextChunkPath(holder.name, chunk), "its texts do not follow those of the chunk before");
+      AddDamage(TextChunkPath(holder.name, chunk),
+                "its texts do not follow the texts of the chunk before");
     last = read->back();
   }
   return Status::Ok();

@@ -180,12 +180,12 @@ Result<std::int64_t> BatchResolver::BitsOf(std::size_t attribute, const EdgeValu
   return *kept;
 }
 
-// Checks that a code of an array of texts stands for a text, or is -1.
+// Checks that a code of an array of texts has a text, or is -1.
 Status BatchResolver::CheckCode(const ArrayEntry& array, std::int64_t code) const {
   RHIZOME_ASSIGN_OR_RETURN(const TextsShape shape, ShapeOfTexts(array));
   if (code == -1 || (code >= 0 && static_cast<std::uint64_t>(code) < shape.texts))
     return Status::Ok();
-  return Invalid("code {} of '{}' stands for no text; codes are in [0, {}), or -1 (none)", code,
+  return Invalid("code {} of '{}' has no text; codes are in [0, {}), or -1 (none)", code,
                  ShownName(array.name), shape.texts);
 }
 

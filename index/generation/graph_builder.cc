@@ -440,9 +440,8 @@ Status MapCodes(std::string_view name, std::span<const std::int64_t> codes,
     std::int64_t code = 0;
     std::memcpy(&code, &rows[at], sizeof(code));
     if (code >= static_cast<std::int64_t>(codes.size()))
-      return Status::InvalidArgument(
-          fmt::format("edge attribute '{}': code {} stands for no text; there are {}", name, code,
-                      codes.size()));
+      return Status::InvalidArgument(fmt::format(
+          "edge attribute '{}': code {} has no text; there are {}", name, code, codes.size()));
     code = code < 0 ? -1 : codes[static_cast<std::size_t>(code)];
     std::memcpy(&rows[at], &code, sizeof(code));
   }
@@ -519,8 +518,7 @@ Status GraphBuilder::WriteArrays() {
 }
 
 Status GraphBuilder::WriteArray(const ArrayInput& array) {
-  RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry,
-                           DescribeArray(array, info_.vertices, array.array_id));
+  RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DescribeArray(array, info_.vertices, array.array_id));
   if (array.write_texts) RHIZOME_RETURN_IF_ERROR(AddTexts(array.write_texts, entry));
   PacedFileSystem fs(writer_->fs(), hooks_.pacer);
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, writer_->root(), entry));

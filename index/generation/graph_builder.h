@@ -38,8 +38,8 @@ struct TextFiles;
 namespace RHIZOME_API rhizome {
 
 /// Writes the texts of the array `holder`, which is below `root` or will be.
-using WriteTextsOf = std::function<Result<internal::TextFiles>(
-    FileSystem& fs, const Path& root, std::string_view holder)>;
+using WriteTextsOf = std::function<Result<internal::TextFiles>(FileSystem& fs, const Path& root,
+                                                               std::string_view holder)>;
 
 /// An array to store. Its rows are found by vertex id, and read in row order, many at a time.
 struct ArrayInput {

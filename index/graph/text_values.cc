@@ -23,12 +23,12 @@ const ArrayEntry* FindCodes(const Manifest& manifest, std::string_view name) {
   return FindStoredArray(manifest.arrays, fmt::format("{}.p0000", name));
 }
 
-/// Returns the names in the attribute kLabelNames. The contents of a store are untrusted: names
-/// that do not parse are ignored.
+/// Returns the names in the attribute kLabelNamesAttribute. The contents of a store are untrusted:
+/// names that do not parse are ignored.
 std::vector<std::string> NamesInAttribute(const ArrayEntry& array) {
   std::vector<std::string> names;
   for (const auto& [key, value] : array.attributes) {
-    if (key != kLabelNames) continue;
+    if (key != kLabelNamesAttribute) continue;
     const nlohmann::json list = ParseUntrustedJson(value);
     if (!list.is_array()) continue;
     for (const nlohmann::json& name : list)
@@ -97,8 +97,9 @@ Result<std::vector<std::string>> TextValues::TextsOf(std::span<const std::int64_
 Result<std::vector<std::string>> TextValues::TextsOfVertices(
     std::span<const VertexId> vertices) const try {
   if (IsOfEdges(impl_->codes) || impl_->codes.dim != 1)
-    return Fail(Status::InvalidArgument(fmt::format(
-        "the array '{}' does not have one text for each vertex", ShownName(impl_->codes.name))));
+    return Fail(Status::InvalidArgument(
+        fmt::format("the array '{}' does not have one text for each vertex",
+                    ShownName(impl_->codes.name))));
   std::vector<std::int64_t> codes(vertices.size());
   RHIZOME_RETURN_IF_ERROR(impl_->graph->ReadRows(impl_->codes.name, vertices,
                                                  std::as_writable_bytes(std::span(codes))));

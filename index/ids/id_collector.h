@@ -36,6 +36,9 @@ class IdCollector {
   virtual void AddEdge(std::string_view src, std::string_view dst) = 0;
   virtual void AddEdge(std::int64_t src, std::int64_t dst) = 0;
 
+  /// Returns whether ids are texts: the first id that is no integer made all of them texts.
+  bool texts() const { return texts_; }
+
   virtual std::uint64_t node_count() const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 
@@ -47,12 +50,13 @@ class IdCollector {
   /// a larger bound the marks would take too much memory.
   static constexpr std::uint64_t kNotDense = ~std::uint64_t{0};
 
-  explicit IdCollector(IdType type) : type_(type) {}
+  explicit IdCollector(IdType type) : type_(type), texts_(type == IdType::kString) {}
 
   /// Returns the error for implied ids when the named ids are not dense. `why` names the input that
   /// implies them.
   static Status RefuseImplied(std::string_view why, bool strings);
   const IdType type_;
+  bool texts_;
 
  private:
   static std::string RefuseInteger(std::string_view text);

@@ -27,7 +27,7 @@ Status IdCollector::RefuseImplied(std::string_view why, bool strings) {
 }
 
 bool IdTable::AddNode(std::string_view text) {
-  if (!strings_mode_) {
+  if (!texts_) {
     if (const auto value = ParseCanonicalInteger(text)) {
       const bool added = integers_.Add(*value).second;
       if (added) ++nodes_;
@@ -41,7 +41,7 @@ bool IdTable::AddNode(std::string_view text) {
 }
 
 void IdTable::AddEdge(std::string_view src, std::string_view dst) {
-  if (!strings_mode_) {
+  if (!texts_) {
     const auto src_value = ParseCanonicalInteger(src);
     const auto dst_value = ParseCanonicalInteger(dst);
     if (src_value && dst_value) return AddEdge(*src_value, *dst_value);
@@ -52,7 +52,7 @@ void IdTable::AddEdge(std::string_view src, std::string_view dst) {
 }
 
 void IdTable::AddEdge(std::int64_t src, std::int64_t dst) {
-  if (strings_mode_) {
+  if (texts_) {
     src_.push_back(strings_.Add(fmt::format_int(src).str()).first);
     dst_.push_back(strings_.Add(fmt::format_int(dst).str()).first);
     return;
@@ -72,7 +72,7 @@ std::uint64_t IdTable::memory_bytes() const {
 }
 
 void IdTable::SwitchToStrings() {
-  strings_mode_ = true;
+  texts_ = true;
   for (std::uint64_t i = 0; i < integers_.size(); ++i)
     strings_.Add(fmt::format_int(integers_.keys().At(i)).str());
   integers_ = {};
@@ -104,16 +104,16 @@ bool IdTable::Dense(std::uint64_t bound, std::uint64_t implied) const {
 }
 
 Result<IdTable::Vertices> IdTable::Resolve(std::uint64_t implied, std::string_view why_implied) && {
-  const std::uint64_t bound = strings_mode_ ? kNotDense : DenseBound(implied);
+  const std::uint64_t bound = texts_ ? kNotDense : DenseBound(implied);
   const bool dense = bound != kNotDense && Dense(bound, implied);
-  if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, strings_mode_));
+  if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, texts_));
   Vertices vertices;
   vertices.nodes.resize(nodes_);
   for (std::uint64_t i = 0; i < nodes_; ++i)
     vertices.nodes[i] = dense ? integers_.keys().At(i) : static_cast<VertexId>(i);
   if (dense)
     vertices.count = bound;
-  else if (strings_mode_)
+  else if (texts_)
     TakeStrings(vertices);
   else
     NumberIntegers(vertices);

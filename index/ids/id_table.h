@@ -24,14 +24,14 @@ inline namespace internal {
 /// Threads: one at a time.
 class IdTable final : public IdCollector {
  public:
-  explicit IdTable(IdType type) : IdCollector(type), strings_mode_(type == IdType::kString) {}
+  explicit IdTable(IdType type) : IdCollector(type) {}
 
   bool AddNode(std::string_view text) override;
   void AddEdge(std::string_view src, std::string_view dst) override;
   void AddEdge(std::int64_t src, std::int64_t dst) override;
   void ReserveEdges(std::uint64_t edges);
 
-  bool integers() const { return !strings_mode_; }
+  bool integers() const { return !texts(); }
   std::uint64_t node_count() const override { return nodes_; }
   std::uint64_t edge_count() const { return src_.size(); }
   std::uint64_t memory_bytes() const override;
@@ -60,7 +60,6 @@ class IdTable final : public IdCollector {
   void TakeStrings(Vertices& vertices);
   void NumberIntegers(Vertices& vertices);
 
-  bool strings_mode_;
   std::uint64_t nodes_ = 0;
   IdDictionary<IntegerKeys> integers_;  // the ids of the nodes file, while ids are integers
   IdDictionary<StringKeys> strings_;

@@ -25,16 +25,13 @@ struct EndsHead {
 }  // namespace
 
 SpilledIds::SpilledIds(SpillSpace& space, IdType type, std::uint64_t memory_bytes)
-    : IdCollector(type),
-      space_(space),
-      memory_bytes_(memory_bytes),
-      strings_mode_(type == IdType::kString) {
+    : IdCollector(type), space_(space), memory_bytes_(memory_bytes) {
   auto writer = EdgeSpoolWriter::Create(space, kSpilledBlockEdges);
   if (writer)
     integer_ends_.emplace(*std::move(writer));
   else
     failed_ = writer.error();
-  if (strings_mode_) SwitchToStrings();
+  if (texts_) SwitchToStrings();
 }
 
 void SpilledIds::Note(Status status) {
@@ -53,7 +50,7 @@ void SpilledIds::KeepDictionary() {
 
 void SpilledIds::SwitchToStrings() {
   KeepDictionary();
-  strings_mode_ = true;
+  texts_ = true;
   for (std::uint64_t i = 0; i < integers_.size(); ++i)
     strings_.Add(fmt::format_int(integers_.keys().At(i)).str());
   integers_ = {};
@@ -63,7 +60,7 @@ void SpilledIds::SwitchToStrings() {
 }
 
 bool SpilledIds::AddNode(std::string_view text) {
-  if (!strings_mode_) {
+  if (!texts_) {
     if (const auto value = ParseCanonicalInteger(text)) {
       if (counting_ && *value == static_cast<std::int64_t>(nodes_)) {
         ++nodes_;
@@ -83,7 +80,7 @@ bool SpilledIds::AddNode(std::string_view text) {
 }
 
 void SpilledIds::AddEdge(std::int64_t src, std::int64_t dst) {
-  if (strings_mode_) return AddEdge(fmt::format_int(src).str(), fmt::format_int(dst).str());
+  if (texts_) return AddEdge(fmt::format_int(src).str(), fmt::format_int(dst).str());
   if (!failed_.ok()) return;
   ++edges_;
   const auto [low, high] = std::minmax(src, dst);
@@ -96,7 +93,7 @@ void SpilledIds::AddEdge(std::int64_t src, std::int64_t dst) {
 }
 
 void SpilledIds::AddEdge(std::string_view src, std::string_view dst) {
-  if (!strings_mode_) {
+  if (!texts_) {
     const auto src_value = ParseCanonicalInteger(src);
     const auto dst_value = ParseCanonicalInteger(dst);
     if (src_value && dst_value) return AddEdge(*src_value, *dst_value);
@@ -114,7 +111,7 @@ void SpilledIds::AddEdge(std::string_view src, std::string_view dst) {
 }
 
 std::uint64_t SpilledIds::DenseBound(std::uint64_t implied) const {
-  if (strings_mode_ || least_ < 0) return kNotDense;
+  if (texts_ || least_ < 0) return kNotDense;
   std::uint64_t bound = std::max(implied, static_cast<std::uint64_t>(most_ + 1));
   if (counting_) {
     bound = std::max(bound, nodes_);
@@ -167,7 +164,7 @@ Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
   if (dense) {
     RHIZOME_ASSIGN_OR_RETURN(dense, Dense(bound, implied, ends, control));
   }
-  if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, strings_mode_));
+  if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, texts_));
   Vertices vertices;
   if (dense) {
     vertices.count = bound;
@@ -176,21 +173,20 @@ Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
     return vertices;
   }
 
-  SpilledIdEncoder encoder(space_, memory_bytes_, nodes_, edges_, strings_mode_, control);
+  SpilledIdEncoder encoder(space_, memory_bytes_, nodes_, edges_, texts_, control);
   RHIZOME_RETURN_IF_ERROR(AddNodes(encoder));
   integers_ = {};
   strings_ = {};
   RHIZOME_RETURN_IF_ERROR(AddIntegerEnds(encoder, ends, control));
   ends.file.Remove();
-  if (strings_mode_) RHIZOME_RETURN_IF_ERROR(AddStringEnds(encoder, control));
+  if (texts_) RHIZOME_RETURN_IF_ERROR(AddStringEnds(encoder, control));
   RHIZOME_RETURN_IF_ERROR(encoder.Encode(vertices));
   return vertices;
 }
 
 Status SpilledIds::AddNodes(SpilledIdEncoder& encoder) const {
   for (std::uint64_t i = 0; i < nodes_; ++i)
-    RHIZOME_RETURN_IF_ERROR(strings_mode_ ? encoder.Add(strings_.keys().At(i))
-                                          : encoder.Add(NodeAt(i)));
+    RHIZOME_RETURN_IF_ERROR(texts_ ? encoder.Add(strings_.keys().At(i)) : encoder.Add(NodeAt(i)));
   return Status::Ok();
 }
 

@@ -77,7 +77,6 @@ class SpilledIds final : public IdCollector {
 
   SpillSpace& space_;
   const std::uint64_t memory_bytes_;
-  bool strings_mode_;
   Status failed_;
   std::uint64_t nodes_ = 0;
   std::uint64_t edges_ = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "index/ingest/array_triplets.h"
+#include "index/ingest/file_plan.h"
 #include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
 #include "index/input/number.h"
@@ -201,9 +202,10 @@ Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype)
 
 Status CheckTripletFile(const ArrayFile& file, DataType dtype) {
   if (file.dim == 0)
-    return Status::InvalidArgument(fmt::format(
-        "{}: a file of triplets does not contain the number of columns; give it as NAME=FILE:DIM",
-        ArrayPlace(file)));
+    return Status::InvalidArgument(
+        fmt::format("{}: a file of triplets does not contain the number of columns; give it as "
+                    "NAME=FILE:coo:DIM",
+                    ArrayPlace(file)));
   return CheckDtype(file, DataType::kFloat32, dtype);
 }
 
@@ -222,8 +224,13 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
                     const std::function<Status(const Triplet&)>& take,
                     const std::function<std::uint64_t()>& held_bytes) {
   Status failed;
+  RHIZOME_ASSIGN_OR_RETURN(const FileHead head, ReadHead(context.fs, file.path));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const SniffedText text,
+      SniffText(head, file.path, {.delimiter = context.options.delimiter, .fields = 3}));
   return context.ReadLines(
-      file.path, kReadArraysPhase,
+      file.path, text.dialect,
+      context.options.header.value_or(IsHeader(text.rows, InputKind::kArray)), kReadArraysPhase,
       [&](const auto& fields) -> std::optional<std::string> {
         Triplet triplet;
         if (auto reason = ParseTriplet(fields, file.dim, triplet)) return reason;

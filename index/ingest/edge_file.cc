@@ -1,6 +1,6 @@
-// Edge files. The reader handles one file after another (Read): ids in memory, .npy, or text lines.
-// It passes the ends to an IdCollector and appends type, weight and attributes to an EdgeTable, or
-// to a spill file of blocks (SpillTo).
+// Edge files. The reader handles one file after another (Read), as the plan says: ids in memory,
+// .npy, text lines, or entries of a matrix. It passes the ends to an IdCollector and appends type,
+// weight and attributes to an IngestedEdges, or to a spill file of blocks (SpillTo).
 
 #include "index/ingest/edge_file.h"
 
@@ -19,6 +19,7 @@
 #include "index/input/value_column.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
+#include "storage/base/check.h"
 #include "storage/io/files.h"
 
 namespace rhizome {
@@ -31,7 +32,7 @@ constexpr std::string_view kTime = "time";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
 constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
 
-/// The position of each column in a line.
+/// The position of each column in a line. Attributes are in the order of IngestOptions::columns.
 struct Columns {
   std::size_t count = 0;
   std::size_t src = 0;
@@ -45,15 +46,19 @@ bool IsAttribute(std::string_view name) {
   return name != "src" && name != "dst" && name != "type" && name != kWeight && name != "-";
 }
 
-Columns FindColumns(const std::vector<std::string>& names) {
+Columns FindColumns(const FilePlan& plan, const std::vector<std::string>& attributes) {
   Columns columns;
-  columns.count = names.size();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == "src") columns.src = i;
-    if (names[i] == "dst") columns.dst = i;
-    if (names[i] == "type") columns.type = i;
-    if (names[i] == "weight") columns.weight = i;
-    if (IsAttribute(names[i])) columns.attributes.push_back(i);
+  columns.count = plan.columns.size();
+  columns.attributes.resize(attributes.size());
+  for (std::size_t i = 0; i < plan.columns.size(); ++i) {
+    const std::string& role = plan.columns[i].role;
+    if (role == "src") columns.src = i;
+    if (role == "dst") columns.dst = i;
+    if (role == "type") columns.type = i;
+    if (role == "weight") columns.weight = i;
+    const auto attribute = std::find(attributes.begin(), attributes.end(), role);
+    if (attribute != attributes.end())
+      columns.attributes[static_cast<std::size_t>(attribute - attributes.begin())] = i;
   }
   return columns;
 }
@@ -66,19 +71,21 @@ struct EdgeArray {
 };
 
 /// Returns the type that the user gives a column; CheckEdgeColumns has checked it.
-std::optional<ColumnType> TypeOfColumn(const IngestOptions& options, const std::string& name) {
+std::optional<GivenType> TypeOfColumn(const IngestOptions& options, const std::string& name) {
   const auto type = ColumnTypeOf(options.types, name);
   return type ? *type : std::nullopt;
 }
 
 class EdgeReader {
  public:
-  EdgeReader(IngestContext& context, IdCollector& ids)
-      : context_(context), ids_(ids), columns_(FindColumns(context.options.columns)) {
+  EdgeReader(IngestContext& context, IdCollector& ids) : context_(context), ids_(ids) {
+    RHIZOME_CHECK(context.plan != nullptr);
     for (const std::string& type : context.options.edge_types) table_.type_names.Add(type);
     table_.columns.attributes = EdgeAttributesOf(context.options);
-    for (const std::size_t column : columns_.attributes) {
-      const auto type = TypeOfColumn(context.options, context.options.columns[column]);
+    for (const std::string& name : context.options.columns) {
+      if (!IsAttribute(name)) continue;
+      attribute_names_.push_back(name);
+      const auto type = TypeOfColumn(context.options, name);
       const bool is_text = type && type->is_text;
       inferred_.emplace_back(is_text ? std::nullopt : type);
       texts_.push_back(is_text ? std::optional<TextCodes>(std::in_place) : std::nullopt);
@@ -103,10 +110,12 @@ class EdgeReader {
     return Status::Ok();
   }
 
-  // Reads one edge file: sets its type, opens the rows of its edge arrays, adds its edges (ReadNpy
-  // or ReadTable), and checks their number.
+  // Reads one edge file: sets its type, opens the rows of its edge arrays, adds its edges
+  // (ReadContent), and checks their number.
   Status Read(const EdgeFile& file) {
     file_ = &file;
+    plan_ = &context_.plan->edges[number_];
+    columns_ = FindColumns(*plan_, attribute_names_);
     file_edges_ = 0;
     if (!file.type.empty()) {
       if (const auto reason = table_.type_names.Refuse(file.type))
@@ -123,7 +132,7 @@ class EdgeReader {
                                                file.path.string(), *file.edges, file_edges_));
   }
 
-  Result<EdgeTable> TakeTable() && {
+  Result<IngestedEdges> TakeTable() && {
     RHIZOME_RETURN_IF_ERROR(failed_);
     RHIZOME_RETURN_IF_ERROR(ids_.status());
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
@@ -165,8 +174,18 @@ class EdgeReader {
   }
 
   Status ReadContent(const EdgeFile& file) {
-    if (file.spans) return ReadSpans(file);
-    return ContentExtension(file.path) == ".npy" ? ReadNpy(file) : ReadTable(file.path);
+    switch (plan_->format) {
+      case InputFormat::kMemory:
+        return ReadSpans(file);
+      case InputFormat::kNpy:
+        return ReadNpy(file);
+      case InputFormat::kMatrixMarket:
+        return ReadMatrix();
+      case InputFormat::kZarr:
+      case InputFormat::kText:
+        break;
+    }
+    return ReadLines([this](const auto& fields) { return TakeLine(fields); });
   }
 
   Status ReadSpans(const EdgeFile& file) {
@@ -187,7 +206,8 @@ class EdgeReader {
     const auto refuse = [&](std::string_view reason) {
       return Status::InvalidArgument(fmt::format("{}: {}", file.path.string(), reason));
     };
-    if (columns_.count != 2) return refuse("edges in memory have only the columns src and dst");
+    if (context_.options.columns.size() != 2)
+      return refuse("edges in memory have only the columns src and dst");
     const EdgeSpans& edges = *file.spans;
     if (edges.src.integers.size() != edges.dst.integers.size() ||
         edges.src.texts.size() != edges.dst.texts.size())
@@ -207,26 +227,41 @@ class EdgeReader {
     if (const auto reason = RefuseEnds(src, dst))
       return Status::InvalidArgument(
           fmt::format("{}: edge {}: {}", file_->path.string(), i, *reason));
-    ids_.AddEdge(src, dst);
+    AddTexts(src, dst);
     NoteEdge();
     return Status::Ok();
   }
 
-  Status ReadTable(const Path& path) {
+  template <typename TakeFields>
+  Status ReadLines(TakeFields take) {
     return context_.ReadLines(
-        path, kReadEdgesPhase, [this](const auto& fields) { return TakeLine(fields); },
+        plan_->path, plan_->dialect, plan_->header, kReadEdgesPhase, take,
         [this] { return OwnBytes(); }, [this] { return failed_.ok() ? ids_.status() : failed_; });
   }
 
+  Status ReadMatrix() {
+    std::uint64_t entries = 0;
+    RHIZOME_RETURN_IF_ERROR(ReadLines([&](const auto& fields) {
+      ++entries;
+      return TakeEntry(fields);
+    }));
+    if (entries == plan_->matrix_entries) return Status::Ok();
+    return Status::InvalidArgument(fmt::format("{}: {} entries are expected, but there are {}",
+                                               plan_->path.string(), plan_->matrix_entries,
+                                               entries));
+  }
+
   Status ReadNpy(const EdgeFile& file) {
-    if (columns_.count != 2)
+    if (context_.options.columns.size() != 2)
       return Status::InvalidArgument(fmt::format(
           "{}: a .npy edge file has only the columns src and dst, but `columns` names {}",
           file.path.string(), fmt::join(context_.options.columns, ",")));
-    RHIZOME_ASSIGN_OR_RETURN(auto reader, OpenNpyEdges(context_.fs, file));
+    RHIZOME_ASSIGN_OR_RETURN(auto opened, OpenNpyEdges(context_.fs, file));
+    const auto& reader = opened.reader;
     const NpyHeader& header = reader->header();
-    const bool apart = file.sources_first && !header.fortran_order;
-    const std::uint64_t edges = file.sources_first ? header.dim() : header.rows();
+    // In Fortran order the two axes of the shape are exchanged.
+    const bool apart = opened.sources_first != header.fortran_order;
+    const std::uint64_t edges = opened.edges();
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(edges, 16, &bytes)) bytes = ~std::uint64_t{0};
     if (!context_.spills())
@@ -235,10 +270,12 @@ class EdgeReader {
     // reader.
     std::unique_ptr<NpyReader> ends;
     if (apart) {
-      RHIZOME_ASSIGN_OR_RETURN(ends, OpenNpyEdges(context_.fs, file));
+      RHIZOME_ASSIGN_OR_RETURN(auto second, OpenNpyEdges(context_.fs, file));
+      ends = std::move(second.reader);
       RHIZOME_RETURN_IF_ERROR(ends->Skip(edges * DataTypeBytes(header.dtype)));
     }
-    const std::size_t src = file.sources_first ? 0 : columns_.src;
+    const std::vector<std::string>& columns = context_.options.columns;
+    const std::size_t src = !file.src && columns.front() == "dst" ? 1 : 0;
     std::vector<std::int64_t> pairs;
     for (std::uint64_t done = 0; done < edges;) {
       const std::uint64_t count = std::min<std::uint64_t>(kNpyBlockEdges, edges - done);
@@ -246,7 +283,8 @@ class EdgeReader {
         RHIZOME_RETURN_IF_ERROR(ReadNumbers(*reader, count, sources_));
         RHIZOME_RETURN_IF_ERROR(ReadNumbers(*ends, count, ends_));
         for (std::size_t i = 0; i < count; ++i)
-          RHIZOME_RETURN_IF_ERROR(AddPair(sources_[i], ends_[i]));
+          RHIZOME_RETURN_IF_ERROR(src == 0 ? AddPair(sources_[i], ends_[i])
+                                           : AddPair(ends_[i], sources_[i]));
       } else {
         RHIZOME_RETURN_IF_ERROR(ReadNumbers(*reader, 2 * count, pairs));
         for (std::size_t i = 0; i < pairs.size(); i += 2)
@@ -292,7 +330,17 @@ class EdgeReader {
       src += static_cast<std::int64_t>(file_->src->first);
       dst += static_cast<std::int64_t>(file_->dst->first);
     }
-    ids_.AddEdge(src, dst);
+    if (context_.options.end_types.empty()) return ids_.AddEdge(src, dst);
+    AddTexts(fmt::format_int(src).str(), fmt::format_int(dst).str());
+  }
+
+  /// Adds two ends, with the types of ends, if there are any: "user:7".
+  void AddTexts(std::string_view src, std::string_view dst) {
+    const std::vector<std::string>& types = context_.options.end_types;
+    if (types.empty()) return ids_.AddEdge(src, dst);
+    JoinTypedId(types[0], src, typed_src_);
+    JoinTypedId(types[1], dst, typed_dst_);
+    ids_.AddEdge(typed_src_, typed_dst_);
   }
 
   /// Counts an edge whose ends and columns were added, and adds its file's type and its rows of
@@ -310,6 +358,37 @@ class EdgeReader {
       block_edges_ = 0;
       if (failed_.ok()) failed_ = spool_->Flush(spool_block_edges_);
     }
+  }
+
+  /// Adds the edge of an entry "row column [value]" of a matrix, counted from 1, and of the entry
+  /// that symmetry implies. If the line is malformed, adds nothing and returns the reason.
+  std::optional<std::string> TakeEntry(std::span<const std::string_view> fields) {
+    if (fields.size() != columns_.count)
+      return fmt::format("{} numbers found, {} expected", fields.size(), columns_.count);
+    const auto row = ParseCanonicalInteger(fields[0]);
+    const auto column = ParseCanonicalInteger(fields[1]);
+    const auto within = [](const std::optional<std::int64_t>& number, std::uint64_t most) {
+      return number && *number >= 1 && static_cast<std::uint64_t>(*number) <= most;
+    };
+    if (!within(row, plan_->matrix_rows) || !within(column, plan_->matrix_columns))
+      return fmt::format("'{} {}' is not an entry of a matrix of {} x {}, counted from 1",
+                         fields[0], fields[1], plan_->matrix_rows, plan_->matrix_columns);
+    entry_.assign(fields.begin(), fields.end());
+    const fmt::format_int first(*row - 1);
+    const fmt::format_int second(*column - 1);
+    entry_[0] = {first.data(), first.size()};
+    entry_[1] = {second.data(), second.size()};
+    if (auto reason = TakeLine(entry_)) return reason;
+    const bool skew = plan_->symmetry == "skew-symmetric";
+    const bool mirrored = skew || (plan_->symmetry == "symmetric" && !context_.options.undirected);
+    if (!mirrored || *row == *column) return std::nullopt;
+    std::swap(entry_[0], entry_[1]);
+    std::string negative;
+    if (skew && columns_.count > 2) {
+      negative = entry_[2].starts_with('-') ? entry_[2].substr(1) : fmt::format("-{}", entry_[2]);
+      entry_[2] = negative;
+    }
+    return TakeLine(entry_);
   }
 
   /// Adds the line's edge. If the line is malformed, adds nothing and returns the reason.
@@ -338,7 +417,8 @@ class EdgeReader {
     if (file_->src)
       AddShifted(staged_src_, staged_dst_);
     else
-      ids_.AddEdge(src, dst);
+      AddTexts(src, dst);
+    if (ids_.texts()) context_.NoteTexts(src, dst);
     NoteEdge();
     return std::nullopt;
   }
@@ -359,7 +439,7 @@ class EdgeReader {
   }
 
   std::optional<std::string> Stage(std::string_view field, std::size_t attribute) {
-    const std::string& name = context_.options.columns[columns_.attributes[attribute]];
+    const std::string& name = attribute_names_[attribute];
     ValueColumn& column = inferred_[attribute];
     staged_texts_[attribute].reset();
     if (texts_[attribute]) return StageText(field, name, attribute);
@@ -409,11 +489,13 @@ class EdgeReader {
 
   IngestContext& context_;
   IdCollector& ids_;
-  const Columns columns_;
-  const EdgeFile* file_ = nullptr;  // the file that is being read
+  std::vector<std::string> attribute_names_;  // of the columns of edge files
+  Columns columns_;                           // of the file that is being read
+  const EdgeFile* file_ = nullptr;            // the file that is being read
+  const FilePlan* plan_ = nullptr;
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
-  EdgeTable table_;
+  IngestedEdges table_;
   std::vector<ValueColumn> inferred_;            // by attribute that is a column of the edge files
   std::vector<std::optional<TextCodes>> texts_;  // likewise: set once the column has texts
   std::vector<std::optional<std::string>> staged_texts_;
@@ -421,6 +503,9 @@ class EdgeReader {
   std::size_t number_ = 0;  // index of file_
   std::int64_t staged_src_ = 0;
   std::int64_t staged_dst_ = 0;
+  std::string typed_src_;
+  std::string typed_dst_;
+  std::vector<std::string_view> entry_;  // of a matrix, as a line
   std::vector<std::int64_t> sources_;
   std::vector<std::int64_t> ends_;
   std::vector<std::byte> block_;
@@ -528,21 +613,36 @@ bool HasEdgeTypes(const IngestOptions& options) {
   return HasTypeColumn(options) || (!options.edges.empty() && !options.edges.front().type.empty());
 }
 
-Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file) {
-  const bool apart = file.sources_first;
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, file.path, {.fortran_order = apart}));
-  const NpyHeader& header = reader->header();
-  const auto refuse = [&](std::string_view wanted) {
+Result<NpyEdges> OpenNpyEdges(FileSystem& fs, const EdgeFile& file) {
+  NpyEdges edges;
+  RHIZOME_ASSIGN_OR_RETURN(edges.reader, NpyReader::Open(fs, file.path, {.fortran_order = true}));
+  const NpyHeader& header = edges.reader->header();
+  const auto refuse = [&](std::string_view reason) {
     return Fail(Status::InvalidArgument(
-        fmt::format("{}: edges must be an {}, but this is {} of shape [{}]", file.path.string(),
-                    wanted, DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
+        fmt::format("{}: {}, but this is {} of shape [{}]", file.path.string(), reason,
+                    DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
   };
-  const bool two = header.shape.size() == 2;
-  if (apart && (!two || header.rows() != 2 || !CanConvert(header.dtype, DataType::kInt64)))
-    return refuse("array of integers of shape [2, m]");
-  if (!apart && (!two || header.dim() != 2 || header.dtype != DataType::kInt64))
-    return refuse("int64 array of shape [m, 2]");
-  return reader;
+  const bool two = header.shape.size() == 2 && CanConvert(header.dtype, DataType::kInt64);
+  const bool rows = two && header.rows() == 2;
+  const bool columns = two && header.dim() == 2;
+  if (file.sources_first && *file.sources_first && !rows)
+    return refuse("edges must be an array of integers of shape [2, m]");
+  if (file.sources_first && !*file.sources_first && !columns)
+    return refuse("edges must be an array of integers of shape [m, 2]");
+  if (!rows && !columns)
+    return refuse("edges must be an array of integers of shape [m, 2] or [2, m]");
+  if (rows && columns && !file.sources_first)
+    return refuse(
+        "its rows may be two edges, or the sources and the destinations; write it as text, one "
+        "edge a line (numpy.savetxt with fmt='%d')");
+  edges.sources_first = file.sources_first.value_or(rows);
+  return edges;
+}
+
+void JoinTypedId(std::string_view type, std::string_view id, std::string& joined) {
+  joined.assign(type);
+  joined += ':';
+  joined += id;
 }
 
 bool HasWeights(const IngestOptions& options) {
@@ -579,7 +679,7 @@ std::uint64_t EdgeAttributeBytes(const IngestOptions& options) {
   return bytes;
 }
 
-Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {
+Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {
   EdgeReader reader(context, ids);
   if (space != nullptr) RHIZOME_RETURN_IF_ERROR(reader.SpillTo(*space));
   for (const EdgeFile& file : context.options.edges) RHIZOME_RETURN_IF_ERROR(reader.Read(file));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "index/generation/edge_spool.h"
@@ -21,12 +22,12 @@ inline namespace internal {
 /// Number of edges in a block of spilled ends, as in SpilledIds.
 inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
 
-/// Returns the number of edges in a block of a spilled EdgeTable with `row_bytes` an edge:
+/// Returns the number of edges in a block of a spilled IngestedEdges with `row_bytes` an edge:
 /// kSpoolBlockEdges, halved until the block is small enough.
 std::size_t SpoolBlockEdges(std::uint64_t row_bytes);
 
 /// The columns of the edge files without the ids, by edge: in memory, or in a spill file.
-struct EdgeTable {
+struct IngestedEdges {
   TypeNames type_names;
   EdgeList columns;  ///< `type`, `weight` and `attributes`; empty if there is a spool
   std::optional<EdgeSpool> spool = {};
@@ -36,8 +37,7 @@ struct EdgeTable {
   std::uint64_t text_bytes = 0;
 
   std::uint64_t memory_bytes() const {
-    std::uint64_t bytes =
-        columns.type.capacity() * 2 + columns.weight.capacity() * 4 + text_bytes;
+    std::uint64_t bytes = columns.type.capacity() * 2 + columns.weight.capacity() * 4 + text_bytes;
     for (const EdgeAttribute& attribute : columns.attributes) bytes += attribute.memory_bytes();
     return bytes;
   }
@@ -61,14 +61,28 @@ bool HasEdgeTypes(const IngestOptions& options);
 /// Returns whether edges have weights, from a column or from an array.
 bool HasWeights(const IngestOptions& options);
 
-/// Opens a .npy file of edges: shape [m, 2], or [2, m] with EdgeFile::sources_first.
-/// Errors: kInvalidArgument, another shape or type, naming the file; any error of NpyReader.
-Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
+/// An open .npy file of edges.
+struct NpyEdges {
+  std::unique_ptr<NpyReader> reader;
+  bool sources_first = false;  ///< the shape is [2, m], otherwise [m, 2]
+
+  std::uint64_t edges() const {
+    return sources_first ? reader->header().dim() : reader->header().rows();
+  }
+};
+
+/// Opens a .npy file of edges: integers of shape [m, 2] or [2, m], in C or Fortran order.
+/// Errors: kInvalidArgument, another shape or type, or [2, 2] without EdgeFile::sources_first,
+/// naming the file; any error of NpyReader.
+Result<NpyEdges> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
+
+/// Sets `joined` to the id of a vertex whose type is one of IngestOptions::end_types: "user:7".
+void JoinTypedId(std::string_view type, std::string_view id, std::string& joined);
 
 /// Reads all edge files in order and adds the ids to `ids`. Edge types are numbered in order of
 /// first occurrence. With `space`, the other columns are written to a spill file there.
 /// Errors: as Ingest.
-Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
+Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -42,6 +42,7 @@ class EdgePairs::Impl {
   EdgeSpool ends;  // declared after space, so that it is destroyed before it
   std::uint64_t vertex_count = 0;
   std::uint64_t bad_lines = 0;
+  std::vector<std::string> notes;
   bool ids_are_numbers = false;
 };
 
@@ -53,16 +54,19 @@ EdgePairs::~EdgePairs() = default;
 std::uint64_t EdgePairs::vertex_count() const { return impl_->vertex_count; }
 std::uint64_t EdgePairs::edge_count() const { return impl_->ends.edges; }
 std::uint64_t EdgePairs::bad_lines() const { return impl_->bad_lines; }
+const std::vector<std::string>& EdgePairs::notes() const { return impl_->notes; }
 bool EdgePairs::ids_are_numbers() const { return impl_->ids_are_numbers; }
 PartitionInput EdgePairs::input() const { return InputOf(impl_->vertex_count, impl_->ends); }
 
-Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
+Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& given,
                                 const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const InputPlan plan, Sniff(fs, given));
+  const IngestOptions& options = plan.options;
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   auto pairs = std::make_unique<EdgePairs::Impl>();
   RHIZOME_ASSIGN_OR_RETURN(pairs->space, SpillSpace::Create(fs, folder, "edges", kQueueBytes));
-  IngestContext context(fs, options, control, /*spills=*/false);
+  IngestContext context(fs, plan, control, /*spills=*/false);
   IdTable ids(options.id_type);
   RHIZOME_RETURN_IF_ERROR(ReadEdges(context, ids, /*space=*/nullptr));
   const std::uint64_t implied = options.vertices.value_or(0);
@@ -72,6 +76,7 @@ Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const Ingest
   RHIZOME_ASSIGN_OR_RETURN(pairs->ends, Spill(vertices, *pairs->space, control));
   pairs->vertex_count = vertices.count;
   pairs->bad_lines = context.bad_lines();
+  pairs->notes = context.Notes();
   pairs->ids_are_numbers = vertices.kind == ExternalIdKind::kDense;
   return EdgePairs(std::move(pairs));
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "index/partition/partition_input.h"
 #include "rhizome/export.h"
@@ -20,6 +22,7 @@ class EdgePairs {
   std::uint64_t vertex_count() const;
   std::uint64_t edge_count() const;
   std::uint64_t bad_lines() const;
+  const std::vector<std::string>& notes() const;  ///< as IngestReport::notes
 
   /// Returns whether the ids of the files are the numbers of the vertices, 0..n-1.
   bool ids_are_numbers() const;

@@ -110,11 +110,6 @@ Status EdgeRows::EndFile(bool last) {
   return finished;
 }
 
-DataType EdgeDtypeOf(DataType dtype) {
-  if (!IsFloat(dtype)) return DataType::kInt64;
-  return dtype == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
-}
-
 Status CheckEdgeArrays(const IngestOptions& options) {
   for (const EdgeArrayFile& array : options.edge_arrays) {
     const auto refuse = [&](std::string_view reason) {

@@ -54,10 +54,6 @@ class EdgeRows {
   std::vector<std::byte> converted_;
 };
 
-/// Returns the dtype of an edge attribute whose rows have `dtype`: int64 for integers and bool,
-/// float64 for float64, float32 for narrower floats.
-DataType EdgeDtypeOf(DataType dtype);
-
 /// Checks each entry of IngestOptions::edge_arrays separately.
 /// Errors: kInvalidArgument, naming the array.
 Status CheckEdgeArrays(const IngestOptions& options);

@@ -36,8 +36,9 @@ std::optional<std::string> AddHome(std::int64_t home, std::uint32_t partitions,
 
 Status ReadTextOfHomes(IngestContext& context, const Path& path, std::vector<PartitionId>& homes) {
   const std::uint32_t partitions = context.options.build.partition.partitions;
-  RHIZOME_ASSIGN_OR_RETURN(const auto reader,
-                           TableReader::Open(context.fs, path, context.options.header));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto reader,
+      TableReader::Open(context.fs, path, context.options.header.value_or(false)));
   const auto refuse = [&](std::string_view what) {
     return Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), Excerpt(what)));
   };

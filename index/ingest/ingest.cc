@@ -45,7 +45,7 @@ struct Parsed {
   explicit Parsed(IdType type) : ids(type) {}
   IdTable ids;
   NodeTable nodes;
-  EdgeTable edges;
+  IngestedEdges edges;
   std::vector<std::shared_ptr<const LoadedArray>> arrays;
   GivenHomes homes;
 };
@@ -94,7 +94,8 @@ Status CheckVertexRanges(const IngestOptions& options) {
     if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
   }
   if (!options.vertex_types.empty())
-    return Status::InvalidArgument("names of vertex types cannot be given with ranges of typed vertices");
+    return Status::InvalidArgument(
+        "names of vertex types cannot be given with ranges of typed vertices");
   if (!options.nodes && options.vertices == count) return Status::Ok();
   return Status::InvalidArgument("ranges of typed vertices must cover all vertices");
 }
@@ -130,13 +131,20 @@ Status CheckTypedColumns(const IngestOptions& options) {
   return Status::Ok();
 }
 
-Status CheckOptions(const IngestOptions& options) {
-  if (options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
+/// Checks what does not depend on the content of files.
+Status CheckGiven(const IngestOptions& options) {
+  if (options.inputs.empty() && options.edges.empty() && !options.nodes &&
+      options.vertex_ranges.empty())
     return Status::InvalidArgument("there is no input; give an edge file, or a nodes file");
   if (options.node_ids && !options.nodes)
     return Status::InvalidArgument("ids of nodes in memory need a name; set `nodes` as well");
   if (!options.node_types.empty() && !options.node_ids)
     return Status::InvalidArgument("types of vertices in memory need the ids in memory");
+  return Status::Ok();
+}
+
+/// Checks options whose columns are known.
+Status CheckOptions(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckFirstTypes("vertex", options.vertex_types, HasVertexTypes(options)));
@@ -163,7 +171,7 @@ Status ReadAll(IngestContext& context, Parsed& parsed) {
   return Status::Ok();
 }
 
-void SetEdges(EdgeTable edges, IdTable::Vertices& vertices, GraphInput& input) {
+void SetEdges(IngestedEdges edges, IdTable::Vertices& vertices, GraphInput& input) {
   input.edge_type_names = EdgeTypeNames(edges);
   if (input.edge_type_names.size() > 1) input.edges.type = std::move(edges.columns.type);
   input.edges.weight = std::move(edges.columns.weight);
@@ -201,6 +209,8 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   input.integer_ids = std::move(vertices.integer_ids);
   input.string_ids = std::move(vertices.string_ids);
   SetVertexTypes(options, parsed.nodes, vertices.nodes, input);
+  RHIZOME_RETURN_IF_ERROR(
+      SetEndTypes(options, PartitionInput(vertices.count, vertices.src, vertices.dst), input));
   RHIZOME_ASSIGN_OR_RETURN(
       input.homes,
       std::move(parsed.homes).ByVertex(options, parsed.nodes, vertices.nodes, vertices.count));
@@ -222,10 +232,11 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
 
 /// Reads and builds in memory. If memory does not suffice, nothing was written.
 /// Errors: kOutOfMemory, the memory does not suffice.
-Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const IngestOptions& options,
+Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const InputPlan& plan,
                                     const JobControl& control) {
   const Stopwatch watch;
-  IngestContext context(fs, options, control, /*spills=*/false);
+  const IngestOptions& options = plan.options;
+  IngestContext context(fs, plan, control, /*spills=*/false);
   Parsed parsed(options.id_type);
   RHIZOME_RETURN_IF_ERROR(ReadAll(context, parsed));
   RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble(options, std::move(parsed)));
@@ -239,24 +250,28 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
   RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,
                                                             options.store_id, control));
   report.bad_lines = context.bad_lines();
+  report.notes = context.Notes();
   report.seconds = watch.seconds();
   return report;
 }
 
 // Ingests the input:
-// 1. checks the options;
+// 1. finds how its files are read (Sniff), and checks the options;
 // 2. holds everything in memory if there is no limit, or if the estimate of the input fits;
 // 3. otherwise, or if memory runs out after all, passes it through spill files.
-Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& options,
+Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& given,
                               const JobControl& control) {
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckGiven(given));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(const InputPlan plan, Sniff(fs, given));
+  const IngestOptions& options = plan.options;
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   // The scratch folder is checked even if the input fits in memory, so that a wrong option fails
   // now and not only with a larger input.
   if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
   // A huge --vertices may exhaust the memory, so the error names that option.
   const auto in_memory = [&] {
-    auto report = Guarded([&] { return IngestInMemory(fs, path, options, control); });
+    auto report = Guarded([&] { return IngestInMemory(fs, path, plan, control); });
     const bool room = report || report.error().code() != StatusCode::kOutOfMemory;
     if (room || !options.vertices) return report;
     return Result<IngestReport>(
@@ -266,13 +281,13 @@ Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOpti
                      (options.spill == IngestOptions::Spill::kAuto && options.memory_bytes == 0);
   if (never) return in_memory();
   if (options.spill == IngestOptions::Spill::kAuto) {
-    RHIZOME_ASSIGN_OR_RETURN(const InputEstimate estimate, EstimateInput(fs, options));
+    RHIZOME_ASSIGN_OR_RETURN(const InputEstimate estimate, EstimateInput(fs, plan));
     if (MemoryToHold(estimate, options) <= options.memory_bytes) {
       auto report = in_memory();
       if (report || report.error().code() != StatusCode::kOutOfMemory) return report;
     }
   }
-  return IngestSpilled(fs, path, options, control);
+  return IngestSpilled(fs, path, plan, control);
 }
 
 }  // namespace

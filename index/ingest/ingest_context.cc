@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "index/ingest/id_plan.h"
+#include "rhizome/graph_types.h"
 #include "storage/array/type_names.h"
 #include "storage/base/escaped_text.h"
 
@@ -23,13 +26,52 @@ Status CheckGivenVertices(const IngestOptions& options) {
 }
 
 Status IngestContext::BadLine(const TableReader& reader, std::string_view reason) {
+  constexpr std::size_t kMaxShown = 10;
   ++bad_lines_;
+  if (skipped_.size() < kMaxShown)
+    skipped_.push_back(fmt::format("skipped {}: {}", reader.Place(), Excerpt(reason, 120)));
   if (bad_lines_ <= options.max_bad_lines) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "{}: {}{}", reader.Place(), Excerpt(reason),
       bad_lines_ > 1
           ? fmt::format(" (bad line number {}, {} are allowed)", bad_lines_, options.max_bad_lines)
           : ""));
+}
+
+void IngestContext::NoteTexts(std::string_view a, std::string_view b) {
+  if (std::exchange(texts_noted_, true) || table_ == nullptr) return;
+  if (plan == nullptr || plan->ids.texts) return;
+  const std::string_view id = ParseCanonicalInteger(a) ? b : a;
+  texts_note_ = fmt::format("the ids are texts, because '{}' at {} is not an integer: {}",
+                            Excerpt(id, 60), table_->Place(), WhyNoInteger(id));
+}
+
+void IngestContext::NoteTextColumn(std::string_view column, std::string_view text) {
+  const std::string place = table_ == nullptr ? "" : fmt::format(" at {}", table_->Place());
+  text_columns_.push_back(fmt::format(
+      "the column '{}' has texts, because of '{}'{}; the values before it are texts, too", column,
+      Excerpt(text, 60), place));
+}
+
+std::vector<std::string> IngestContext::Notes() const {
+  std::vector<std::string> notes;
+  if (plan != nullptr) notes = plan->notes;
+  if (!texts_note_.empty()) notes.push_back(texts_note_);
+  notes.insert(notes.end(), text_columns_.begin(), text_columns_.end());
+  notes.insert(notes.end(), skipped_.begin(), skipped_.end());
+  if (skipped_.size() < bad_lines_)
+    notes.push_back(fmt::format("skipped {} more lines", bad_lines_ - skipped_.size()));
+  return notes;
+}
+
+Result<std::unique_ptr<TableReader>> IngestContext::OpenTable(const Path& path,
+                                                              const TextDialect& dialect,
+                                                              bool header) {
+  table_ = nullptr;
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(std::move(stream), dialect, header));
+  table_ = reader.get();
+  return reader;
 }
 
 Status IngestContext::Progress(std::string_view phase, const InputProgress& file,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "index/ids/id_dictionary.h"
 #include "index/input/table_reader.h"
 #include "rhizome/ingest.h"
+#include "rhizome/sniff.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -28,23 +30,44 @@ struct InputProgress {
 /// Errors: kInvalidArgument.
 Status CheckGivenVertices(const IngestOptions& options);
 
-/// The state that the readers of one ingestion share: options, number of bad lines, memory budget.
+/// The state that the readers of one ingestion share: options, plan of the input, bad lines, memory
+/// budget.
 /// Threads: one at a time.
 /// Ownership: the constructor's arguments must outlive it.
 class IngestContext {
  public:
+  /// For arrays alone.
   IngestContext(FileSystem& file_system, const IngestOptions& ingest_options,
                 const JobControl& job_control, bool spills)
       : fs(file_system), options(ingest_options), control(job_control), spills_(spills) {}
+  IngestContext(FileSystem& file_system, const InputPlan& input_plan, const JobControl& job_control,
+                bool spills)
+      : fs(file_system),
+        options(input_plan.options),
+        plan(&input_plan),
+        control(job_control),
+        spills_(spills) {}
 
   FileSystem& fs;
   const IngestOptions& options;
+  const InputPlan* const plan = nullptr;
   const JobControl& control;
 
   /// Counts the reader's current line as bad.
   /// Errors: kInvalidArgument, with place and reason, once there are more bad lines than allowed.
   Status BadLine(const TableReader& reader, std::string_view reason);
   std::uint64_t bad_lines() const { return bad_lines_; }
+
+  /// Notes that the ids have become texts because of the line that is being read, which has the ids
+  /// `a` and `b`. Only the first call counts, and none if the plan says it.
+  void NoteTexts(std::string_view a, std::string_view b);
+
+  /// Notes that a column, which had integers or splits, has become texts because of `text` in the
+  /// line that is being read.
+  void NoteTextColumn(std::string_view column, std::string_view text);
+
+  /// Returns the notes of the plan and of the readers, for IngestReport::notes.
+  std::vector<std::string> Notes() const;
 
   /// Returns whether large data goes to spill files.
   bool spills() const { return spills_; }
@@ -55,14 +78,19 @@ class IngestContext {
   /// Errors: kInterrupted; kOutOfMemory, with an estimate for the whole file.
   Status Progress(std::string_view phase, const InputProgress& file, std::uint64_t own_bytes);
 
+  /// Opens a text file, which then is the one that NoteTexts and NoteTextColumn refer to.
+  /// Errors: as TableReader::Open.
+  Result<std::unique_ptr<TableReader>> OpenTable(const Path& path, const TextDialect& dialect,
+                                                 bool header);
+
   /// Reads the lines of a text file and reports progress. `take_line(fields)` accepts a line, or
   /// returns the reason why it is malformed; the line then counts as bad. `own_bytes()` returns the
   /// memory that the reader holds. `check()` is called at intervals and may return an error of the
   /// receiver.
   /// Errors: any error of BadLine, Progress, TableReader and `check`.
   template <typename TakeLine, typename OwnBytes, typename Check>
-  Status ReadLines(const Path& path, std::string_view phase, TakeLine take_line, OwnBytes own_bytes,
-                   Check check);
+  Status ReadLines(const Path& path, const TextDialect& dialect, bool header,
+                   std::string_view phase, TakeLine take_line, OwnBytes own_bytes, Check check);
 
   /// Errors: kOutOfMemory, `own_bytes` and the held bytes together exceed the budget.
   Status CheckMemory(std::string_view what, std::uint64_t own_bytes) const;
@@ -73,16 +101,22 @@ class IngestContext {
  private:
   const bool spills_;
   std::uint64_t bad_lines_ = 0;
+  std::vector<std::string> skipped_;  // the first bad lines, with their places
   std::uint64_t held_bytes_ = 0;
+  const TableReader* table_ = nullptr;  // the file that is being read
+  bool texts_noted_ = false;
+  std::string texts_note_;
+  std::vector<std::string> text_columns_;  // notes
 };
 
 /// Number of lines between two progress reports and memory checks.
 inline constexpr std::uint64_t kLinesPerReport = 1 << 14;
 
 template <typename TakeLine, typename OwnBytes, typename Check>
-Status IngestContext::ReadLines(const Path& path, std::string_view phase, TakeLine take_line,
-                                OwnBytes own_bytes, Check check) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, options.header));
+Status IngestContext::ReadLines(const Path& path, const TextDialect& dialect, bool header,
+                                std::string_view phase, TakeLine take_line, OwnBytes own_bytes,
+                                Check check) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenTable(path, dialect, header));
   for (std::uint64_t lines = 1;; ++lines) {
     RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
     if (next == TableReader::Next::kEnd) break;
@@ -93,6 +127,7 @@ Status IngestContext::ReadLines(const Path& path, std::string_view phase, TakeLi
     RHIZOME_RETURN_IF_ERROR(check());
     RHIZOME_RETURN_IF_ERROR(Progress(phase, reader->stream(), own_bytes()));
   }
+  table_ = nullptr;
   RHIZOME_RETURN_IF_ERROR(check());
   return Progress(phase, reader->stream(), own_bytes());
 }

@@ -77,10 +77,12 @@ void PlanMemory(const IngestOptions& options, std::uint64_t fixed_bytes, IngestP
 
 }  // namespace
 
-Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options) {
-  RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
+Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& given) {
+  RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(given));
+  RHIZOME_ASSIGN_OR_RETURN(const InputPlan sniffed, Sniff(fs, given));
+  const IngestOptions& options = sniffed.options;
   IngestPlan plan;
-  RHIZOME_ASSIGN_OR_RETURN(plan.input, EstimateInput(fs, options));
+  RHIZOME_ASSIGN_OR_RETURN(plan.input, EstimateInput(fs, sniffed));
   plan.edges = plan.input.edges * (options.undirected ? 2 : 1);
   const std::uint64_t fixed = NodeBytes(plan.input) + 2 * plan.input.largest_chunk_bytes;
   PlanMemory(options, fixed, plan);

@@ -30,12 +30,12 @@ constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 /// vertex-sized arrays.
 class SpillingIngest {
  public:
-  SpillingIngest(Store& store, const IngestOptions& options, const JobControl& control)
+  SpillingIngest(Store& store, const InputPlan& plan, const JobControl& control)
       : store_(store),
-        options_(options),
+        options_(plan.options),
         control_(control),
-        memory_bytes_(options.memory_bytes == 0 ? kNoLimit : options.memory_bytes),
-        context_(store.fs(), options, control, /*spills=*/true) {}
+        memory_bytes_(options_.memory_bytes == 0 ? kNoLimit : options_.memory_bytes),
+        context_(store.fs(), plan, control, /*spills=*/true) {}
 
   // Ingests through spill files:
   // 1. reads nodes, edges and the headers of arrays, then numbers the ids (Read);
@@ -52,6 +52,7 @@ class SpillingIngest {
     RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble());
     RHIZOME_ASSIGN_OR_RETURN(const BuildOptions build, Fit(input));
     report.bad_lines = context_.bad_lines();
+    report.notes = context_.Notes();
     std::shared_ptr<SpilledGraph> spilled = input.spilled;  // destroyed before the space
     const Status built = BuildGeneration(store_, std::move(input), build, control_);
     report.spilled_bytes = space_->bytes_written();
@@ -113,6 +114,8 @@ class SpillingIngest {
     input.integer_ids = std::move(vertices_.integer_ids);
     input.edge_type_names = EdgeTypeNames(edges_);
     SetVertexTypes(options_, nodes_, vertices_.nodes, input);
+    RHIZOME_RETURN_IF_ERROR(
+        SetEndTypes(options_, InputOf(vertices_.count, vertices_.edges), input));
     for (NodeColumn& column : nodes_.columns)
       input.arrays.push_back(std::move(column).ToArray(vertices_.nodes, vertices_.count));
     nodes_.columns.clear();
@@ -245,7 +248,7 @@ class SpillingIngest {
   IngestContext context_;
   std::unique_ptr<SpillSpace> space_;
   NodeTable nodes_;
-  EdgeTable edges_;
+  IngestedEdges edges_;
   std::vector<ArrayRows> rows_;
   std::vector<std::shared_ptr<SpilledArray>> arrays_;
   std::shared_ptr<const LoadedArray> split_;  // see IsSplitOfHomes
@@ -255,12 +258,13 @@ class SpillingIngest {
 
 }  // namespace
 
-Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
+Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const InputPlan& plan,
                                    const JobControl& control) {
   const auto build = [&](Store& store, IngestReport& report) {
-    return SpillingIngest(store, options, control).Run(report);
+    return SpillingIngest(store, plan, control).Run(report);
   };
-  return MakeStore(fs, path, options.store_id, control, build, {.scratch = options.scratch});
+  return MakeStore(fs, path, plan.options.store_id, control, build,
+                   {.scratch = plan.options.scratch});
 }
 
 }  // namespace internal

@@ -134,7 +134,21 @@ void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
     input.vertex_type[static_cast<std::size_t>(vertex_of_accepted[i])] = nodes.type[i];
 }
 
-std::vector<std::string> EdgeTypeNames(const EdgeTable& edges) {
+Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, GraphInput& input) {
+  if (options.end_types.empty()) return Status::Ok();
+  if (input.vertex_type.empty()) {
+    input.vertex_type_names = options.end_types;
+    input.vertex_type.assign(input.vertex_count, 0);
+  }
+  return edges.ForEachBlock(
+      [&](std::uint64_t, std::span<const VertexId> src, std::span<const VertexId> dst) {
+        for (const VertexId vertex : src) input.vertex_type[static_cast<std::size_t>(vertex)] = 0;
+        for (const VertexId vertex : dst) input.vertex_type[static_cast<std::size_t>(vertex)] = 1;
+        return Status::Ok();
+      });
+}
+
+std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges) {
   std::vector<std::string> names = edges.type_names.All();
   if (names.empty()) names = {"edge"};
   return names;

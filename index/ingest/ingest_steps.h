@@ -9,6 +9,7 @@
 #include "index/ingest/edge_file.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/node_file.h"
+#include "index/partition/partition_input.h"
 #include "storage/base/stopwatch.h"
 
 namespace rhizome {
@@ -61,14 +62,19 @@ std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
 void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
                     std::span<const VertexId> vertex_of_accepted, GraphInput& input);
 
+/// Sets the types of the ends of edges, IngestOptions::end_types, after SetVertexTypes. `edges` has
+/// vertex ids.
+/// Errors: any error of the scan of `edges`.
+Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, GraphInput& input);
+
 /// Returns the names of edge types; "edge" if there is no type column.
-std::vector<std::string> EdgeTypeNames(const EdgeTable& edges);
+std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges);
 
 /// Sets layout, codec and chunk size of every array from the options.
 void SetLayouts(const IngestOptions& options, GraphInput& input);
 
-/// Ingests through spill files (ingest_spilled.cc). The options must be checked.
-Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
+/// Ingests through spill files (ingest_spilled.cc). The options of the plan must be checked.
+Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const InputPlan& plan,
                                    const JobControl& control);
 
 }  // namespace internal

@@ -14,7 +14,9 @@
 #include "index/ingest/edge_file.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/row_sources.h"
+#include "index/input/convert.h"
 #include "index/input/npy.h"
+#include "index/input/table_reader.h"
 #include "index/input/text_sample.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/chunk_writer.h"
@@ -25,24 +27,25 @@ namespace {
 
 class Estimator {
  public:
-  Estimator(FileSystem& fs, const IngestOptions& options) : fs_(fs), options_(options) {}
+  Estimator(FileSystem& fs, const InputPlan& plan) : fs_(fs), plan_(plan), options_(plan.options) {}
 
   // Samples the edge files, the nodes file and the arrays, adding up edges, lines and bytes; then
   // estimates the number of vertices from the sampled ids (CountVertices).
   Result<InputEstimate> Run() {
-    for (const EdgeFile& file : options_.edges) {
-      const bool npy = ContentExtension(file.path) == ".npy";
+    for (std::size_t i = 0; i < options_.edges.size(); ++i) {
+      const EdgeFile& file = options_.edges[i];
+      const FilePlan& plan = plan_.edges[i];
       if (file.spans)
         TakeSpans(*file.spans);
-      else if (file.sources_first)
-        RHIZOME_RETURN_IF_ERROR(TakeSourcesFirst(file));
+      else if (plan.format == InputFormat::kNpy)
+        RHIZOME_RETURN_IF_ERROR(TakeNpyEdges(file));
       else
-        RHIZOME_RETURN_IF_ERROR(npy ? TakeNpyEdges(file.path) : TakeEdgeLines(file.path));
+        RHIZOME_RETURN_IF_ERROR(TakeEdgeLines(plan));
     }
     if (options_.node_ids)
       TakeNodes(*options_.node_ids);
     else if (options_.nodes)
-      RHIZOME_RETURN_IF_ERROR(TakeNodes(*options_.nodes));
+      RHIZOME_RETURN_IF_ERROR(TakeNodes(*plan_.nodes));
     for (const ArrayFile& file : options_.arrays) RHIZOME_RETURN_IF_ERROR(TakeArray(file));
     CountVertices();
     return estimate_;
@@ -69,56 +72,64 @@ class Estimator {
     if (!Sample(ids, node_ids_)) whole_ = false;
   }
 
-  /// Reads only the header: the ids are in known ranges, so no sample is needed.
-  Status TakeSourcesFirst(const EdgeFile& file) {
-    RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenNpyEdges(fs_, file));
-    estimate_.edges += reader->header().dim();
-    estimate_.input_bytes += reader->stream().total_bytes();
-    return Status::Ok();
-  }
-
-  Status TakeNpyEdges(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs_, path));
-    const std::uint64_t rows = reader->header().rows();
+  Status TakeNpyEdges(const EdgeFile& file) {
+    RHIZOME_ASSIGN_OR_RETURN(const NpyEdges edges, OpenNpyEdges(fs_, file));
+    const auto& reader = edges.reader;
+    const Path& path = file.path;
+    const std::uint64_t rows = edges.edges();
     estimate_.edges += rows;
     estimate_.input_bytes += reader->stream().total_bytes();
-    if (reader->header().dtype != DataType::kInt64 || reader->header().dim() != 2)
-      return Status::Ok();  // the ingestion reports the error
+    if (file.src) return Status::Ok();  // the ids are in known ranges
+    if (reader->header().dtype != DataType::kInt64) return SampleNpy(*reader, 2 * rows);
     constexpr std::uint64_t kBlockRows = kSampleBytes / 16;
-    const bool plain = !IsCompressed(path);
+    RHIZOME_ASSIGN_OR_RETURN(const bool compressed, IsCompressed(fs_, path));
     if (rows > kSamples * kBlockRows) whole_ = false;
     std::vector<std::int64_t> ends;
     const auto take = [&](std::uint64_t count) {
       for (std::uint64_t i = 0; i < 2 * count; ++i) edge_ids_.Add(ends[i]);
     };
-    if (!plain || rows <= kSamples * kBlockRows) {
+    if (compressed || rows <= kSamples * kBlockRows) {
       const std::uint64_t count = std::min(rows, kSamples * kBlockRows);
       ends.resize(2 * count);
       RHIZOME_RETURN_IF_ERROR(reader->Read(std::as_writable_bytes(std::span(ends))));
       take(count);
       return Status::Ok();
     }
-    RHIZOME_ASSIGN_OR_RETURN(auto file, fs_.OpenRead(std::filesystem::canonical(path)));
+    RHIZOME_ASSIGN_OR_RETURN(const auto raw, fs_.OpenRead(std::filesystem::canonical(path)));
     ends.resize(2 * kBlockRows);
     for (std::size_t i = 0; i < kSamples; ++i) {
       const std::uint64_t first = (rows - kBlockRows) / (kSamples - 1) * i;
       const auto out = std::as_writable_bytes(std::span(ends));
-      const Status read = ReadExactly(*file, reader->header().data_offset + first * 16, out);
+      const Status read = ReadExactly(*raw, reader->header().data_offset + first * 16, out);
       if (!read.ok()) return Status::Ok();  // truncated: the ingestion reports it
       take(kBlockRows);
     }
     return Status::Ok();
   }
 
-  Status TakeEdgeLines(const Path& path) {
+  /// Samples the first ids of an array that is not int64.
+  Status SampleNpy(NpyReader& reader, std::uint64_t ids) {
+    const std::uint64_t count = std::min<std::uint64_t>(ids, kSamples * kSampleBytes / 8);
+    if (count < ids) whole_ = false;
+    const DataType dtype = reader.header().dtype;
+    std::vector<std::byte> bytes(count * DataTypeBytes(dtype));
+    RHIZOME_RETURN_IF_ERROR(reader.Read(bytes));
+    std::vector<std::int64_t> integers(count);
+    static_cast<void>(ConvertElements(dtype, bytes, DataType::kInt64,
+                                      std::as_writable_bytes(std::span(integers))));
+    for (const std::int64_t id : integers) edge_ids_.Add(id);
+    return Status::Ok();
+  }
+
+  Status TakeEdgeLines(const FilePlan& plan) {
     std::size_t src = 0;
     std::size_t dst = 1;
-    for (std::size_t i = 0; i < options_.columns.size(); ++i) {
-      if (options_.columns[i] == "src") src = i;
-      if (options_.columns[i] == "dst") dst = i;
+    for (std::size_t i = 0; i < plan.columns.size(); ++i) {
+      if (plan.columns[i].role == "src") src = i;
+      if (plan.columns[i].role == "dst") dst = i;
     }
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t lines,
-                             TakeLines(path, [&](std::span<const std::string_view> fields) {
+                             TakeLines(plan, [&](std::span<const std::string_view> fields) {
                                if (std::max(src, dst) >= fields.size()) return;
                                edge_ids_.Add(fields[src]);
                                edge_ids_.Add(fields[dst]);
@@ -128,9 +139,9 @@ class Estimator {
     return Status::Ok();
   }
 
-  Status TakeNodes(const Path& path) {
+  Status TakeNodes(const FilePlan& plan) {
     RHIZOME_ASSIGN_OR_RETURN(
-        estimate_.node_lines, TakeLines(path, [&](std::span<const std::string_view> fields) {
+        estimate_.node_lines, TakeLines(plan, [&](std::span<const std::string_view> fields) {
           for (std::size_t i = 0; i < fields.size(); ++i)
             if (i < options_.node_columns.size() && options_.node_columns[i] == "id")
               node_ids_.Add(fields[i]);
@@ -143,30 +154,21 @@ class Estimator {
 
   /// Calls take(fields) for the sampled lines; returns an estimate of the number of all lines.
   template <typename Take>
-  Result<std::uint64_t> TakeLines(const Path& path, Take take) {
-    RHIZOME_ASSIGN_OR_RETURN(const TextSample sample, SampleText(fs_, path));
-    const char separator = ContentExtension(path) == ".csv" ? ',' : '\t';
+  Result<std::uint64_t> TakeLines(const FilePlan& plan, Take take) {
+    RHIZOME_ASSIGN_OR_RETURN(const TextSample sample, SampleText(fs_, plan.path));
     std::uint64_t lines = 0;
     std::uint64_t bytes = 0;
-    std::vector<std::string_view> fields;
     for (std::size_t piece = 0; piece < sample.pieces.size(); ++piece) {
-      std::string_view rest = sample.pieces[piece];
-      bytes += rest.size();
-      bool skip = piece == 0 && options_.header;
-      while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find('\n'), rest.size());
-        std::string_view line = rest.substr(0, end);
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-        if (std::exchange(skip, false)) continue;
-        if (line.ends_with('\r')) line.remove_suffix(1);
+      bytes += sample.pieces[piece].size();
+      const auto reader =
+          TableReader::Open(InputStream::OfText(sample.pieces[piece], plan.path), plan.dialect,
+                            /*header=*/piece == 0 && plan.header);
+      if (!reader) continue;  // the ingestion reports the error
+      while (true) {
+        RHIZOME_ASSIGN_OR_RETURN(const auto next, (*reader)->ReadLine());
+        if (next == TableReader::Next::kEnd) break;
         ++lines;
-        fields.clear();
-        for (std::size_t begin = 0; begin <= line.size();) {
-          const std::size_t stop = std::min(line.find(separator, begin), line.size());
-          fields.push_back(line.substr(begin, stop - begin));
-          begin = stop + 1;
-        }
-        take(std::span<const std::string_view>(fields));
+        take((*reader)->fields());
       }
     }
     estimate_.text_bytes += sample.bytes;
@@ -226,6 +228,7 @@ class Estimator {
   }
 
   FileSystem& fs_;
+  const InputPlan& plan_;
   const IngestOptions& options_;
   InputEstimate estimate_;
   IdSample edge_ids_;
@@ -237,8 +240,8 @@ class Estimator {
 
 }  // namespace
 
-Result<InputEstimate> EstimateInput(FileSystem& fs, const IngestOptions& options) {
-  return Estimator(fs, options).Run();
+Result<InputEstimate> EstimateInput(FileSystem& fs, const InputPlan& plan) {
+  return Estimator(fs, plan).Run();
 }
 
 }  // namespace rhizome

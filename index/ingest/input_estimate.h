@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/export.h"
-#include "rhizome/ingest.h"
+#include "rhizome/sniff.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -28,6 +28,6 @@ struct InputEstimate {
 
 /// Reads headers and at most a few MiB.
 /// Errors: any error of opening and reading files, such as kNotFound and kInvalidArgument.
-Result<InputEstimate> EstimateInput(FileSystem& fs, const IngestOptions& options);
+Result<InputEstimate> EstimateInput(FileSystem& fs, const InputPlan& plan);
 
 }  // namespace rhizome

@@ -68,9 +68,9 @@ struct SplitWord {
 };
 // The last one is a null.
 constexpr std::array kSplitWords = {
-    SplitWord{"train", 0}, SplitWord{"valid", 1},       SplitWord{"val", 1}, SplitWord{"test", 2},
-    SplitWord{"none", kNoSplit}, SplitWord{"0", 0}, SplitWord{"1", 1}, SplitWord{"2", 2},
-    SplitWord{"255", kNoSplit}, SplitWord{"", kNoSplit}};
+    SplitWord{"train", 0},       SplitWord{"valid", 1},  SplitWord{"val", 1}, SplitWord{"test", 2},
+    SplitWord{"none", kNoSplit}, SplitWord{"0", 0},      SplitWord{"1", 1},   SplitWord{"2", 2},
+    SplitWord{"255", kNoSplit},  SplitWord{"", kNoSplit}};
 constexpr std::string_view kLetters = "tven";
 constexpr std::array<std::uint8_t, 4> kValues = {0, 1, 2, kNoSplit};
 
@@ -99,7 +99,7 @@ std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text
   return splits;
 }
 
-NodeColumn::NodeColumn(std::string name, Kind kind, std::optional<ColumnType> type)
+NodeColumn::NodeColumn(std::string name, Kind kind, std::optional<GivenType> type)
     : name_(std::move(name)),
       kind_(kind),
       typed_(type.has_value()),
@@ -125,6 +125,7 @@ std::optional<std::string> NodeColumn::Stage(std::string_view field) {
 // A null word or -1 is no class, also in a column of names.
 std::optional<std::string> NodeColumn::StageLabel(std::string_view field) {
   const auto label = IsNullWord(field) ? kNoLabel : ParseCanonicalInteger(field);
+  if (typed_ && !texts_ && !label) return fmt::format("the label '{}' is not an integer", field);
   if (texts_ || !label) return StageText(label == kNoLabel ? std::string_view() : field);
   staged_label_ = *label;
   return std::nullopt;
@@ -185,8 +186,9 @@ std::string NodeColumn::SplitText(std::size_t value) const {
   return letters;
 }
 
-// Integers, nulls and splits become the texts that they were.
-void NodeColumn::BecomeTexts() {
+// Integers, nulls and splits become the texts that they were. Returns whether there was a value
+// other than an empty one.
+bool NodeColumn::BecomeTexts() {
   texts_.emplace();
   const std::size_t splits = words_.size() / std::max<std::size_t>(letters_, 1);
   for (std::size_t i = 0; i < splits; ++i) texts_->Add(SplitText(i));
@@ -202,17 +204,18 @@ void NodeColumn::BecomeTexts() {
     else
       texts_->Add(nulls && integer == none ? std::string() : std::to_string(integer));
   }
-  values_before_texts_ = splits + values_.size();
   values_ = ValueList();
   words_ = {};
   null_words_ = {};
   is_split_ = false;
+  return texts_->has_texts();
 }
 
-void NodeColumn::Keep() {
+bool NodeColumn::Keep() {
   if (staged_text_) {
-    if (!texts_) BecomeTexts();
-    return texts_->Add(*staged_text_);
+    const bool became = !texts_ && BecomeTexts();
+    texts_->Add(*staged_text_);
+    return became;
   }
   if (!staged_null_word_.empty()) null_words_.emplace_back(values_.size(), staged_null_word_);
   is_empty_ = false;
@@ -222,6 +225,7 @@ void NodeColumn::Keep() {
     values_.Add(staged_label_);
   else
     inferred_.Keep(values_);
+  return false;
 }
 
 std::uint64_t NodeColumn::memory_bytes() const {

@@ -34,12 +34,15 @@ std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text
 class NodeColumn {
  public:
   enum class Kind : std::uint8_t { kLabel, kSplit, kText, kOther };
-  /// `type` is the type that the user gives a kOther column.
-  NodeColumn(std::string name, Kind kind, std::optional<ColumnType> type = {});
+  /// `type` is the type that the user gives the column; int64 or text for labels.
+  NodeColumn(std::string name, Kind kind, std::optional<GivenType> type = {});
 
   /// Returns the reason why `field` does not fit, or nullopt if it does.
   std::optional<std::string> Stage(std::string_view field);
-  void Keep();
+
+  /// Adds the staged value. Returns whether the column, which had other values, has now become
+  /// texts.
+  bool Keep();
 
   const std::string& name() const { return name_; }
   std::uint64_t memory_bytes() const;
@@ -48,16 +51,12 @@ class NodeColumn {
   /// for "none" (FillMissingRows). Consumes the column. The caller sets layout and codec.
   ArrayInput ToArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) &&;
 
-  /// Returns the number of values before the first text of a column that became texts; nullopt for
-  /// any other column.
-  std::optional<std::uint64_t> values_before_texts() const { return values_before_texts_; }
-
  private:
   std::optional<std::string> StageLabel(std::string_view field);
   std::optional<std::string> StageOther(std::string_view field);
   std::optional<std::string> StageText(std::string_view field);
   std::optional<std::string> StageValue(std::string_view field);
-  void BecomeTexts();
+  bool BecomeTexts();
   std::string SplitText(std::size_t value) const;
   std::optional<std::string> StageLetters(std::string_view field);
   ArrayInput SplitArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) &&;
@@ -78,7 +77,6 @@ class NodeColumn {
   // By number of the value: the nulls that were not empty, while the column may become texts.
   std::vector<std::pair<std::uint64_t, std::string>> null_words_;
   std::string staged_null_word_;
-  std::optional<std::uint64_t> values_before_texts_;
 };
 
 /// Returns an array of `values` [vertices, dim] by vertex id.

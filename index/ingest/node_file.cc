@@ -10,6 +10,8 @@
 #include <array>
 #include <optional>
 
+#include "index/ingest/edge_file.h"
+
 namespace rhizome {
 inline namespace internal {
 namespace {
@@ -26,9 +28,11 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "label") return Role::kLabel;
   // A column `split` in addition to the chosen split column would use the same array name.
   if (name == "-" || name == "split") return Role::kSkip;
-  if (name == "name") return Role::kText;
+  if (name == "name" && !options.types.contains(name)) return Role::kText;
   return Role::kOther;
 }
+
+bool IsValue(Role role) { return role != Role::kSkip && role != Role::kId && role != Role::kType; }
 
 class NodeReader {
  public:
@@ -36,22 +40,25 @@ class NodeReader {
     for (const std::string& type : context.options.vertex_types) table_.type_names.Add(type);
     for (const std::string& name : context.options.node_columns) {
       roles_.push_back(RoleOf(name, context.options));
-      if (roles_.back() == Role::kLabel)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kLabel);
       if (roles_.back() == Role::kSplit)
         table_.columns.emplace_back("split", NodeColumn::Kind::kSplit);
-      if (roles_.back() == Role::kText)
-        table_.columns.emplace_back(name, NodeColumn::Kind::kText);
-      if (roles_.back() == Role::kOther) {
+      if (roles_.back() == Role::kText) table_.columns.emplace_back(name, NodeColumn::Kind::kText);
+      if (roles_.back() == Role::kLabel || roles_.back() == Role::kOther) {
         const auto type = ColumnTypeOf(context.options.types, name);  // CheckNodeColumns has passed
-        table_.columns.emplace_back(name, NodeColumn::Kind::kOther, type ? *type : std::nullopt);
+        table_.columns.emplace_back(
+            name,
+            roles_.back() == Role::kLabel ? NodeColumn::Kind::kLabel : NodeColumn::Kind::kOther,
+            type ? *type : std::nullopt);
       }
     }
+    // The types of ends have the first numbers, with or without a vertex in the node file.
+    for (const std::string& type : context.options.end_types) table_.type_names.Add(type);
   }
 
-  Status Read(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader,
-                             TableReader::Open(context_.fs, path, context_.options.header));
+  Status Read(const FilePlan& plan) {
+    type_ = plan.type;
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                             context_.OpenTable(plan.path, plan.dialect, plan.header));
     while (true) {
       RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
       if (next == TableReader::Next::kEnd) break;
@@ -112,9 +119,19 @@ class NodeReader {
         return reason;
       }
     }
+    if (!type && !type_.empty()) type = type_;
+    if (!context_.options.end_types.empty() && type) {
+      JoinTypedId(*type, id, typed_id_);
+      id = typed_id_;
+    }
     if (!ids_.AddNode(id)) return fmt::format("the id '{}' is repeated", id);
+    if (ids_.texts()) context_.NoteTexts(id, id);
     if (type) table_.type.push_back(table_.type_names.Add(*type));
-    for (NodeColumn& kept : table_.columns) kept.Keep();
+    for (std::size_t i = 0, c = 0; i < roles_.size(); ++i) {
+      if (!IsValue(roles_[i])) continue;
+      NodeColumn& kept = table_.columns[c++];
+      if (kept.Keep()) context_.NoteTextColumn(kept.name(), fields[i]);
+    }
     return std::nullopt;
   }
 
@@ -135,6 +152,8 @@ class NodeReader {
   IngestContext& context_;
   IdCollector& ids_;
   std::vector<Role> roles_;  // by column of the file
+  std::string type_;         // FilePlan::type
+  std::string typed_id_;
   NodeTable table_;
 };
 
@@ -149,8 +168,8 @@ std::uint64_t NodeTable::memory_bytes() const {
 bool HasVertexTypes(const IngestOptions& options) {
   if (!options.vertex_ranges.empty()) return true;
   return options.nodes && std::ranges::any_of(options.node_columns, [&](const std::string& name) {
-    return RoleOf(name, options) == Role::kType;
-  });
+           return RoleOf(name, options) == Role::kType;
+         });
 }
 
 std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
@@ -166,7 +185,9 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
 std::vector<std::string> TypedNodeColumns(const IngestOptions& options) {
   std::vector<std::string> names;
   for (const std::string& name : options.node_columns)
-    if (RoleOf(name, options) == Role::kOther) names.push_back(name);
+    if (const Role role = RoleOf(name, options);
+        role == Role::kLabel || role == Role::kText || role == Role::kOther)
+      names.push_back(name);
   return names;
 }
 
@@ -182,8 +203,14 @@ Status CheckNodeColumns(const IngestOptions& options) {
   if (!options.split_column.empty() && count(Role::kSplit) == 0)
     return Status::InvalidArgument(
         fmt::format("`split_column` '{}' is not in `node_columns`", options.split_column));
-  for (const std::string& name : TypedNodeColumns(options))
-    RHIZOME_RETURN_IF_ERROR(ColumnTypeOf(options.types, name));
+  for (const std::string& name : TypedNodeColumns(options)) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto type, ColumnTypeOf(options.types, name));
+    if (RoleOf(name, options) != Role::kLabel || !type || type->is_text) continue;
+    if (type->dtype != DataType::kInt64 || type->is_timestamp)
+      return Status::InvalidArgument(
+          fmt::format("`types`: the column label has classes; its type is int64 or text, not {}",
+                      options.types.at(name)));
+  }
   return Status::Ok();
 }
 
@@ -192,7 +219,7 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   const IngestOptions& options = context.options;
   RHIZOME_RETURN_IF_ERROR(options.node_ids
                               ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
-                              : reader.Read(*options.nodes));
+                              : reader.Read(*context.plan->nodes));
   NodeTable table = std::move(reader).TakeTable();
   if (!options.node_lines || *options.node_lines == table.lines) return table;
   return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "index/input/npy.h"
+#include "index/input/zip_member.h"
 #include "storage/array/zarr_source.h"
 
 namespace rhizome {
@@ -167,13 +168,14 @@ bool Is(FileSystem& fs, const Path& path, DirectoryEntry::Kind kind) {
 }  // namespace
 
 bool HasRows(FileSystem& fs, const ArrayFile& file) {
-  if (file.open || ContentExtension(file.path) == ".npy") return true;
+  if (file.open || ContentExtension(file.path) == ".npy" || ParseNpzMember(file.path)) return true;
   return Is(fs, file.path, DirectoryEntry::Kind::kDirectory);
 }
 
 Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file) {
   if (file.open) return file.open(fs);
-  if (ContentExtension(file.path) == ".npy") return OpenNpyRows(fs, file.path);
+  if (ContentExtension(file.path) == ".npy" || ParseNpzMember(file.path))
+    return OpenNpyRows(fs, file.path);
   if (Is(fs, file.path, DirectoryEntry::Kind::kFile))
     return Fail(
         Status::InvalidArgument(fmt::format("'{}' is neither a .npy file nor the folder of a Zarr "
@@ -183,7 +185,14 @@ Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& fil
 }
 
 Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, path));
+  std::unique_ptr<InputStream> stream;
+  if (const auto npz = ParseNpzMember(path)) {
+    RHIZOME_ASSIGN_OR_RETURN(auto member, OpenZipMember(fs, npz->file, npz->member + ".npy"));
+    stream = InputStream::OfFile(std::move(member));
+  } else {
+    RHIZOME_ASSIGN_OR_RETURN(stream, InputStream::Open(fs, path));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(std::move(stream), {}));
   return std::make_unique<NpyRows>(std::move(reader));
 }
 

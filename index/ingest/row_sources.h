@@ -10,11 +10,12 @@
 #include "rhizome/file_system.h"
 #include "rhizome/ingest.h"
 #include "rhizome/status.h"
+#include "rhizome/text_dialect.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
 
-/// Returns whether the file holds rows (.npy, a Zarr folder, an importer's own) and not triplets.
+/// Returns whether the file holds rows (.npy, .npz, a Zarr folder, an importer's own) and not text.
 bool HasRows(FileSystem& fs, const ArrayFile& file);
 
 /// Opens a file of rows, in the dtype of the file (uint64 as int64).
@@ -22,7 +23,7 @@ bool HasRows(FileSystem& fs, const ArrayFile& file);
 /// Errors of reading: kInvalidArgument, an uint64 that does not fit int64.
 Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file);
 
-/// Opens a .npy file.
+/// Opens a .npy file, or an array in a .npz file: "x.npz:feat".
 Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path);
 
 /// Opens the folder of a Zarr v3 array that another program wrote. Memory: the rows of one chunk.
@@ -34,6 +35,24 @@ Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& fold
 Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
                                                 std::uint64_t rows, DataType dtype,
                                                 std::optional<std::int64_t> missing);
+
+/// The number of rows of a text table, and the dtype that holds its values: int64 if all are
+/// integers, otherwise float32.
+struct TextShape {
+  std::uint64_t rows = 0;
+  DataType dtype = DataType::kFloat32;
+};
+
+/// Reads a text table to find its shape.
+/// Errors: kInvalidArgument, naming the first line that is malformed, has another number of fields
+/// than the first, or a value that is not a finite number.
+Result<TextShape> ShapeOfText(FileSystem& fs, const Path& path, const TextDialect& dialect,
+                              bool header);
+
+/// Opens a text table of this shape.
+Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
+                                                const TextDialect& dialect, bool header,
+                                                const TextShape& shape);
 
 /// Returns a source of values in memory, one for each row.
 std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::int64_t>> values);

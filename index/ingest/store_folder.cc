@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -58,9 +59,8 @@ Json EncodeSeries(const std::vector<ArraySeries>& series) {
     Json aliases = Json::array();
     for (const ArrayAlias& alias : one.aliases)
       aliases.push_back({{"name", alias.name}, {"history", alias.history}});
-    list.push_back({{"name", one.name},
-                    {"last_version", one.last_version},
-                    {"aliases", std::move(aliases)}});
+    list.push_back(
+        {{"name", one.name}, {"last_version", one.last_version}, {"aliases", std::move(aliases)}});
   }
   return list;
 }
@@ -276,6 +276,43 @@ Result<StoreFolder> internal::DecodeStoreFolder(std::string_view text, const Pat
   return folder;
 }
 
+Result<IngestOptions> internal::WithStoreFolder(FileSystem& fs, const IngestOptions& options) {
+  const auto folder = std::ranges::find_if(
+      options.inputs, [&](const Path& path) { return IsStoreFolder(fs, path); });
+  if (folder == options.inputs.end()) return options;
+  const bool more = options.inputs.size() > 1 || !options.edges.empty() || options.nodes ||
+                    options.node_ids || !options.arrays.empty() || !options.edge_arrays.empty() ||
+                    !options.columns.empty() || !options.node_columns.empty() ||
+                    !options.types.empty() || !options.split_column.empty() || options.header ||
+                    options.delimiter || !options.end_types.empty() ||
+                    options.id_type != IdType::kAuto || options.undirected || options.vertices ||
+                    !options.vertex_ranges.empty() || options.max_bad_lines > 0;
+  if (more)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is an exported folder, which says how its files are read; leave out the "
+                    "other inputs and the options of columns and ids",
+                    folder->string())));
+  RHIZOME_ASSIGN_OR_RETURN(IngestOptions read, ReadStoreFolder(fs, *folder));
+  IngestOptions result = options;
+  result.inputs.clear();
+  result.header = read.header;
+  result.delimiter = read.delimiter;
+  result.id_type = read.id_type;
+  result.undirected = read.undirected;
+  result.nodes = std::move(read.nodes);
+  result.node_columns = std::move(read.node_columns);
+  result.node_lines = read.node_lines;
+  result.vertex_types = std::move(read.vertex_types);
+  result.edges = std::move(read.edges);
+  result.columns = std::move(read.columns);
+  result.edge_types = std::move(read.edge_types);
+  result.arrays = std::move(read.arrays);
+  result.edge_arrays = std::move(read.edge_arrays);
+  result.series = std::move(read.series);
+  if (options.build.directions == Direction::kBoth) result.build.directions = read.build.directions;
+  return result;
+}
+
 bool IsStoreFolder(FileSystem& fs, const Path& folder) {
   const auto info = fs.Stat(folder / kStoreFolderFile);
   return info && info->kind == DirectoryEntry::Kind::kFile;
@@ -289,6 +326,7 @@ Result<IngestOptions> ReadStoreFolder(FileSystem& fs, const Path& folder) try {
 
   IngestOptions options;
   options.header = true;
+  options.delimiter = Delimiter::kComma;
   options.id_type = described.text_ids ? IdType::kString : IdType::kInteger;
   options.undirected = described.undirected;
   options.build.directions = described.directions;
@@ -316,6 +354,7 @@ Result<IngestOptions> ReadStoreFolder(FileSystem& fs, const Path& folder) try {
         .name = array.name,
         .dim = array.dim,
         .dtype = array.dtype,
+        .attributes = array.attributes,
         .files = {{.name = array.name, .path = folder / array.file, .dtype = array.dtype}}};
     RHIZOME_ASSIGN_OR_RETURN(file.texts, ReadTexts(fs, folder, array));
     options.edge_arrays.push_back(std::move(file));

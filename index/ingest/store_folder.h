@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
+#include "rhizome/ingest.h"
 #include "rhizome/manifest.h"
 #include "rhizome/status.h"
 #include "rhizome/types.h"
@@ -36,7 +37,8 @@ struct StoreFolder {
     std::uint64_t dim = 0;
     std::vector<std::pair<std::string, std::string>> attributes;
 
-    /// The file with the texts of its codes, each as a JSON string in a line; empty: it has numbers.
+    /// The file with the texts of its codes, each as a JSON string in a line; empty: it has
+    /// numbers.
     std::string texts = {};
   };
 
@@ -52,6 +54,12 @@ struct StoreFolder {
 
 /// Returns the content of rhizome.json.
 std::string EncodeStoreFolder(const StoreFolder& folder);
+
+/// Returns `options`, or, if an exported folder is one of its inputs, the options that ingest that
+/// folder, with the layout and the resources of `options`.
+/// Errors: as ReadStoreFolder; kInvalidArgument, there are other inputs, or options that say how
+/// files are read.
+Result<IngestOptions> WithStoreFolder(FileSystem& fs, const IngestOptions& options);
 
 /// Parses the content of rhizome.json. `where` is its path, for messages.
 /// Errors: kInvalidArgument, naming the field; kUnsupported, a newer version.

@@ -17,9 +17,9 @@ namespace rhizome {
 inline namespace internal {
 
 std::optional<std::string> TextCodes::Refuse(std::string_view text, std::string_view column) {
-  if (text.size() > kMaxTextBytes)
+  if (text.size() > kMaxCodedTextBytes)
     return fmt::format("the text in the column '{}' has {} bytes, but at most {} are possible",
-                       column, text.size(), kMaxTextBytes);
+                       column, text.size(), kMaxCodedTextBytes);
   if (IsUtf8(text)) return std::nullopt;
   return fmt::format("the text in the column '{}' is not valid UTF-8; convert the input to UTF-8",
                      column);
@@ -80,7 +80,7 @@ Status SetTexts(const std::shared_ptr<const std::vector<std::string>>& texts, Ar
       std::memcpy(&code, &out[at], sizeof(code));
       if (code < -1 || code >= size)
         return Status::InvalidArgument(
-            fmt::format("array '{}': code {} stands for no text; there are {}", name, code, size));
+            fmt::format("array '{}': code {} has no text; there are {}", name, code, size));
     }
     return Status::Ok();
   };

@@ -41,6 +41,7 @@ class TextCodes {
 class TextColumn {
  public:
   void Add(std::string_view text) { numbers_.push_back(codes_.Add(text)); }
+  bool has_texts() const { return codes_.size() > 0; }
   std::uint64_t memory_bytes() const { return numbers_.capacity() * 8 + codes_.memory_bytes(); }
 
   /// Returns an array of codes: value i goes to vertices[i]; the other vertices get -1. Consumes

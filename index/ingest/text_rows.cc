@@ -9,6 +9,7 @@
 #include "index/input/number.h"
 #include "index/input/table_reader.h"
 #include "rhizome/graph_types.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 namespace {
@@ -103,15 +104,63 @@ class TextRows final : public RowSource {
   std::uint64_t lines_ = 0;
 };
 
+Result<std::unique_ptr<TableReader>> OpenTable(FileSystem& fs, const Path& path,
+                                               const TextDialect& dialect, bool header) {
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
+  return TableReader::Open(std::move(stream), dialect, header);
+}
+
+Result<std::unique_ptr<RowSource>> RowsOf(std::unique_ptr<TableReader> reader, std::uint64_t rows,
+                                          DataType dtype, std::optional<std::int64_t> missing) {
+  auto source = std::make_unique<TextRows>(std::move(reader), rows, dtype, missing);
+  RHIZOME_RETURN_IF_ERROR(source->Begin());
+  return source;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
                                                 std::uint64_t rows, DataType dtype,
                                                 std::optional<std::int64_t> missing) {
   RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
-  auto source = std::make_unique<TextRows>(std::move(reader), rows, dtype, missing);
-  RHIZOME_RETURN_IF_ERROR(source->Begin());
-  return source;
+  return RowsOf(std::move(reader), rows, dtype, missing);
+}
+
+Result<TextShape> ShapeOfText(FileSystem& fs, const Path& path, const TextDialect& dialect,
+                              bool header) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenTable(fs, path, dialect, header));
+  const auto refuse = [&](std::string_view reason) {
+    return Fail(Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), Excerpt(reason))));
+  };
+  TextShape shape{.rows = 0, .dtype = DataType::kInt64};
+  std::size_t columns = 0;
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader->ReadLine());
+    if (next == TableReader::Next::kEnd) break;
+    if (next == TableReader::Next::kMalformed) return refuse(reader->reason());
+    const auto fields = reader->fields();
+    if (shape.rows++ == 0) columns = fields.size();
+    if (fields.size() != columns)
+      return refuse(fmt::format("{} values found, {} expected", fields.size(), columns));
+    for (const std::string_view field : fields) {
+      if (shape.dtype == DataType::kInt64 && ParseCanonicalInteger(field)) continue;
+      if (!ParseFiniteFloat(field))
+        return refuse(
+            fmt::format("'{}' is not a finite number, and a row of an array has numbers "
+                        "only",
+                        field));
+      shape.dtype = DataType::kFloat32;
+    }
+  }
+  if (shape.rows == 0) shape.dtype = DataType::kFloat32;
+  return shape;
+}
+
+Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
+                                                const TextDialect& dialect, bool header,
+                                                const TextShape& shape) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, OpenTable(fs, path, dialect, header));
+  return RowsOf(std::move(reader), shape.rows, shape.dtype, std::nullopt);
 }
 
 }  // namespace rhizome

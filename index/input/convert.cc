@@ -104,6 +104,11 @@ bool IsFloat(DataType type) {
          type == DataType::kFloat64;
 }
 
+DataType EdgeDtypeOf(DataType dtype) {
+  if (!IsFloat(dtype)) return DataType::kInt64;
+  return dtype == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
+}
+
 bool IsExact(std::int64_t value, DataType type) {
   const int digits = type == DataType::kFloat64   ? 53
                      : type == DataType::kFloat32 ? 24

@@ -17,6 +17,10 @@ bool IsFloat(DataType type);
 /// Returns whether a float type holds every integer up to the magnitude of `value`.
 bool IsExact(std::int64_t value, DataType type);
 
+/// Returns the dtype of an edge attribute whose rows have `dtype`: int64 for integers and bool,
+/// float64 for float64, float32 for narrower floats.
+DataType EdgeDtypeOf(DataType dtype);
+
 /// Returns whether elements of type `from` can be converted to `to`, if their values allow it.
 /// Floats convert to other floats (narrower ones by rounding to nearest); integers, and bool as 0
 /// and 1, to integers, bool or floats. Floats never convert to integers.

@@ -6,17 +6,25 @@
 #include <span>
 #include <string>
 
+#include "index/input/file_format.h"
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 
+namespace rhizome {
+inline namespace internal {
+class Decoder;
+class RawFile;
+}  // namespace internal
+}  // namespace rhizome
+
 namespace RHIZOME_API rhizome {
 
-/// An input file, read once from front to back: plain, gzip (the name ends in .gz) or Zstandard
-/// (.zst). Consecutive gzip members or zstd frames form one stream, as with the tools gzip and
-/// zstd. Decompression needs bounded memory: a zstd frame may use a window of at most 128 MiB.
-/// Symbolic links are followed, because these are files of the user and not of a store.
-/// Threads: one at a time.
-/// Ownership: `fs` must outlive it.
+/// An input file, read once from front to back: plain, gzip or Zstandard. Its first bytes determine
+/// the compression, not its name; bzip2 and xz are refused by name. Consecutive gzip members or
+/// zstd frames form one stream, as with the tools gzip and zstd; zeros after a gzip member are
+/// padding. Decompression needs bounded memory: a zstd frame may use a window of at most 128 MiB.
+/// Symbolic links are followed, because these are files of the user and not of a store. Threads:
+/// one at a time. Ownership: `fs` must outlive it.
 class InputStream {
  public:
   /// Opens a file that the caller may read again, or concurrently through another reader.
@@ -33,36 +41,39 @@ class InputStream {
 
   /// Returns whether `path` can be read only once.
   static bool IsReadOnce(const Path& path);
-  virtual ~InputStream() = default;
+
+  /// Reads an open file from front to back.
+  static std::unique_ptr<InputStream> OfFile(std::unique_ptr<ReadableFile> file);
+
+  /// Returns a stream of `text`. `path` then appears only in messages.
+  static std::unique_ptr<InputStream> OfText(std::string text, Path path);
+
+  ~InputStream();
 
   /// Reads up to out.size() bytes and returns their number, which is 0 only at the end.
-  /// Errors: kInvalidArgument, a truncated or damaged compressed stream, naming the file; kIoError.
-  virtual Result<std::size_t> Read(std::span<std::byte> out) = 0;
+  /// Errors: kInvalidArgument, a truncated or damaged compressed stream, or another compression,
+  /// naming the file; kIoError.
+  Result<std::size_t> Read(std::span<std::byte> out);
 
   /// Reads until `out` is full or the stream ends; returns the number of bytes.
   Result<std::size_t> ReadFull(std::span<std::byte> out);
 
-  const Path& path() const { return path_; }
+  const Path& path() const;
+
+  /// Returns the compression of the file. Known after the first read.
+  Compression compression() const { return compression_; }
 
   /// Return the bytes of the file itself (compressed, if the file is): read so far, and in total.
-  std::uint64_t consumed_bytes() const { return offset_bytes_; }
-  std::uint64_t total_bytes() const { return file_->size_bytes(); }
-
- protected:
-  InputStream(std::unique_ptr<ReadableFile> file, Path path)
-      : file_(std::move(file)), path_(std::move(path)) {}
-
-  /// Reads the next bytes of the file itself; returns 0 at its end.
-  Result<std::size_t> ReadFile(std::span<std::byte> out);
+  std::uint64_t consumed_bytes() const;
+  std::uint64_t total_bytes() const;
 
  private:
-  std::unique_ptr<ReadableFile> file_;
-  Path path_;
-  std::uint64_t offset_bytes_ = 0;
-};
+  InputStream(std::unique_ptr<ReadableFile> file, Path path);
+  Status Begin();
 
-/// Returns the extension without .gz or .zst, which determines the format of the content:
-/// "a.csv.gz" -> ".csv".
-std::string ContentExtension(const Path& path);
+  std::unique_ptr<RawFile> raw_;
+  std::unique_ptr<Decoder> decoder_;  // null until the first read
+  Compression compression_ = Compression::kNone;
+};
 
 }  // namespace rhizome

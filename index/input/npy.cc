@@ -37,7 +37,7 @@ constexpr std::array kDtypes = {
     DtypeName{"<V2", DataType::kBfloat16}, DtypeName{"|V2", DataType::kBfloat16},
 };
 
-std::string_view AsText(std::span<const std::byte> bytes) {
+std::string_view HeaderText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -70,7 +70,7 @@ Status CheckShape(const NpyHeader& header) {
 }  // namespace
 
 Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
-  if (!AsText(prefix).starts_with(kMagic))
+  if (!HeaderText(prefix).starts_with(kMagic))
     return Fail(Status::InvalidArgument("not a .npy file: it does not begin with \\x93NUMPY"));
   if (prefix.size() < 10) return Fail(Status::InvalidArgument("truncated .npy header"));
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(prefix[i]); };
@@ -100,7 +100,7 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAcce
         fmt::format("truncated .npy header: {} bytes expected, {} found", length, bytes.size())));
   const std::size_t preamble = bytes[6] == std::byte{1} ? 10 : 12;
   RHIZOME_ASSIGN_OR_RETURN(const NpyDict dict,
-                           ParseNpyDict(AsText(bytes.subspan(preamble, length - preamble))));
+                           ParseNpyDict(HeaderText(bytes.subspan(preamble, length - preamble))));
   if (dict.fortran_order && !accept.fortran_order)
     return Fail(Status::InvalidArgument(
         "the array is in Fortran order; convert it with numpy.ascontiguousarray"));

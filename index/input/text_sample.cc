@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "index/input/input_stream.h"
+#include "index/input/text_sniffer.h"
 #include "storage/io/files.h"
 
 namespace rhizome {
@@ -48,14 +49,16 @@ Result<TextSample> SampleStream(FileSystem& fs, const Path& path) {
 
 }  // namespace
 
-bool IsCompressed(const Path& path) {
-  return path.extension() == ".gz" || path.extension() == ".zst";
+Result<bool> IsCompressed(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const FileHead head, ReadHead(fs, path, kFormatBytes));
+  return head.compression != Compression::kNone;
 }
 
 Result<TextSample> SampleText(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
   const std::uint64_t total = stream->total_bytes();
-  if (IsCompressed(path) || total <= kSamples * kSampleBytes) return SampleStream(fs, path);
+  RHIZOME_ASSIGN_OR_RETURN(const bool compressed, IsCompressed(fs, path));
+  if (compressed || total <= kSamples * kSampleBytes) return SampleStream(fs, path);
   RHIZOME_ASSIGN_OR_RETURN(auto file, fs.OpenRead(std::filesystem::canonical(path)));
   TextSample sample;
   sample.bytes = sample.file_bytes = total;

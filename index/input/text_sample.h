@@ -15,7 +15,8 @@ inline namespace internal {
 inline constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kSamples = 8;
 
-bool IsCompressed(const Path& path);
+/// Returns whether a file is compressed, by its content.
+Result<bool> IsCompressed(FileSystem& fs, const Path& path);
 
 /// Pieces of a text file, and properties of the whole file.
 struct TextSample {

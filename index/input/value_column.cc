@@ -82,11 +82,11 @@ bool FitsInteger(std::int64_t value, DataType dtype) {
 
 }  // namespace
 
-std::optional<ColumnType> ParseColumnType(std::string_view name) {
-  if (name == kTypeTimestamp) return ColumnType{.dtype = DataType::kInt64, .is_timestamp = true};
-  if (name == kTypeText) return ColumnType{.dtype = DataType::kInt64, .is_text = true};
+std::optional<GivenType> ParseColumnType(std::string_view name) {
+  if (name == kTypeTimestamp) return GivenType{.dtype = DataType::kInt64, .is_timestamp = true};
+  if (name == kTypeText) return GivenType{.dtype = DataType::kInt64, .is_text = true};
   for (const DataType dtype : kTypes)
-    if (name == DataTypeName(dtype)) return ColumnType{.dtype = dtype};
+    if (name == DataTypeName(dtype)) return GivenType{.dtype = dtype};
   return std::nullopt;
 }
 
@@ -96,10 +96,10 @@ std::string ColumnTypeNames() {
   return fmt::format("{}{}, {}", names, kTypeTimestamp, kTypeText);
 }
 
-Result<std::optional<ColumnType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
+Result<std::optional<GivenType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
                                                const std::string& column) {
   const auto given = types.find(column);
-  if (given == types.end()) return std::optional<ColumnType>();
+  if (given == types.end()) return std::optional<GivenType>();
   if (const auto type = ParseColumnType(given->second)) return type;
   return Fail(Status::InvalidArgument(
       fmt::format("`types`: '{}' of the column '{}' is not a type; types are {}", given->second,
@@ -124,7 +124,7 @@ std::optional<std::int64_t> NullChoice::value() const {
   return std::nullopt;
 }
 
-ValueColumn::ValueColumn(std::optional<ColumnType> type)
+ValueColumn::ValueColumn(std::optional<GivenType> type)
     : type_(type),
       state_{.null = NullChoice(type ? type->dtype : DataType::kInt64)},
       next_(state_) {}

@@ -18,19 +18,19 @@ namespace rhizome {
 inline namespace internal {
 
 /// The type that a user gives a text column (IngestOptions::types).
-struct ColumnType {
+struct GivenType {
   DataType dtype = DataType::kInvalid;
   bool is_timestamp = false;
   bool is_text = false;  ///< the column has texts (TextColumn), which ValueColumn does not accept
 };
 
 /// Returns the type of that name: one of ColumnTypeNames().
-std::optional<ColumnType> ParseColumnType(std::string_view name);
+std::optional<GivenType> ParseColumnType(std::string_view name);
 std::string ColumnTypeNames();  ///< for messages
 
 /// Returns the type that `types` gives a column, or nullopt.
 /// Errors: kInvalidArgument, an unknown type.
-Result<std::optional<ColumnType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
+Result<std::optional<GivenType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
                                                const std::string& column);
 
 /// Chooses the value that means null in a column of integers: one that no element has. It is the
@@ -68,7 +68,7 @@ class ValueColumn {
   /// The kind of values that a column has. A column of nulls alone has kNothing.
   enum class Kind : std::uint8_t { kNothing, kNumbers, kBools, kTimestamps };
 
-  explicit ValueColumn(std::optional<ColumnType> type = {});
+  explicit ValueColumn(std::optional<GivenType> type = {});
 
   /// Returns the reason why `field` does not fit the column `name`, or nullopt if it does.
   std::optional<std::string> Stage(std::string_view field, std::string_view name);
@@ -118,7 +118,7 @@ class ValueColumn {
   DataType DtypeOf(const State& state) const;  // int64, float32 or float64
   static std::optional<std::int64_t> NullIn(const State& state);
 
-  const std::optional<ColumnType> type_;
+  const std::optional<GivenType> type_;
   State state_;
   State next_;  // the state after Keep
   Field staged_;

@@ -49,9 +49,8 @@ class Column {
 
   /// Returns elements [first, first + count) of a column of single bytes.
   std::span<const std::uint8_t> Bytes(std::size_t first, std::size_t count) const {
-    const auto* const bytes = element_bytes_ == kPaged
-                                  ? static_cast<const std::uint8_t*>(PagedBytes(first, count))
-                                  : static_cast<const std::uint8_t*>(data_) + first;
+    const auto* const bytes = paged() ? static_cast<const std::uint8_t*>(PagedBytes(first, count))
+                                      : static_cast<const std::uint8_t*>(data_) + first;
     return {bytes, count};
   }
 
@@ -59,6 +58,9 @@ class Column {
   void Prefetch(std::size_t i) const {
     __builtin_prefetch(static_cast<const char*>(data_) + i * element_bytes_);
   }
+
+  /// Returns whether elements are read from disk when they are used.
+  bool paged() const { return element_bytes_ == kPaged; }
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

@@ -251,7 +251,7 @@ std::string_view VertexIds::StringAt(std::uint64_t vertex) const {
   const std::uint64_t size = offsets_[vertex + 1] - begin;
   const auto bytes = bytes_.Bytes(begin, size);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (paged() && !IsUtf8(text))
+  if (bytes_.paged() && !IsUtf8(text))
     ThrowStatus(Corrupt(fmt::format("the id of vertex {} is not UTF-8", vertex)));
   return text;
 }

@@ -15,6 +15,7 @@ from ._array import Array
 from ._core import VERSION as __version__
 from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
+from ._sniff import ColumnPlan, FilePlan, InputPlan, sniff
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
 from ._schema import create
 from ._stores import add_array, append_rows, backup, backups, clean, drop_array, repair, restore, set_alias, verify
@@ -30,10 +31,11 @@ from .errors import (
 
 __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
-    "CleanReport", "CompactReport", "Corruption", "EdgeBlock", "Error", "ExportReport", "Graph", "IngestReport", "Interrupted",
-    "InvalidArgument", "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists",
-    "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar",
-    "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock", "__version__", "add_array",
-    "append_rows", "backup", "backups", "clean", "create", "drop_array", "errors", "import_", "infer", "ingest", "open", "repair",
-    "restore", "set_alias", "train", "verify",
+    "CleanReport", "ColumnPlan", "CompactReport", "Corruption", "EdgeBlock", "Error", "ExportReport", "FilePlan", "Graph",
+    "IngestReport", "InputPlan", "Interrupted", "InvalidArgument", "IoError", "LentRows", "Loader", "LoaderMemory",
+    "LoaderReport", "LogLine", "Minibatch", "NeighborLists", "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace",
+    "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar", "StoreNotFound", "Subgraph", "Unsupported",
+    "VerifyReport", "VertexBlock", "__version__", "add_array", "append_rows", "backup", "backups", "clean", "create",
+    "drop_array", "errors", "import_", "infer", "ingest", "open", "repair", "restore", "set_alias", "sniff", "train",
+    "verify",
 ]

@@ -102,8 +102,8 @@ class Array(_core.Array):
         fixed-size list unless a row has one value. Order and errors: as for ``batches``.
         Errors: ImportError, pyarrow is not installed.
         """
-        from . import _tables
-        return _tables.arrow_batches(self, rows)
+        from . import _to_arrow
+        return _to_arrow.arrow_batches(self, rows)
 
     def to_arrow(self) -> Any:
         """Returns all rows as a pyarrow.Table in memory, with the columns of ``arrow_batches``."""
@@ -115,8 +115,8 @@ class Array(_core.Array):
         Its index are the external ids. Columns: the array's name if a row has one value, else name_0, name_1, ...
         Errors: ImportError, pandas is not installed.
         """
-        from . import _tables
-        return _tables.array_frame(self)
+        from . import _to_arrow
+        return _to_arrow.array_frame(self)
 
     def to_parquet(self, path: str | os.PathLike[str], *, rows: int | None = None, **options: Any) -> int:
         """Writes all rows to a Parquet file, block by block, with the columns of ``arrow_batches``.
@@ -125,8 +125,8 @@ class Array(_core.Array):
         unless ``compression`` is given. Returns the number of rows. The file appears at ``path`` only when it is
         complete; an existing file is replaced.
         """
-        from . import _tables
-        return _tables.to_parquet(self, path, rows, **options)
+        from . import _to_arrow
+        return _to_arrow.to_parquet(self, path, rows, **options)
 
     def zarr(self) -> Any:
         """Opens the files of the array as a read-only zarr.Array, without a copy.

@@ -7,8 +7,8 @@ ingested. Texts, such as ids that are names, are in memory.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,32 @@ def open_table(path: PathLike, folder: str) -> FileTable:
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name!r}: {error}") from None
     return FileTable({column.name: column.finish() for column in growing})
+
+
+def array_of_file(name: str, path: PathLike, folder: str) -> tuple[Column, Column | None]:
+    """Reads the array ``name`` from a file: its column of this name, or else all columns, as the columns of the rows.
+    Returns it, and the column ``id``, if there is one.
+
+    Errors: as for ``open_table``; ValueError, the columns have several types.
+    """
+    table = open_table(path, folder)
+    columns = {one: table.column(one) for one in table.column_names}
+    ids = columns.pop("id", None)
+    columns.pop("vertex", None)  # the vertex ids, in a file that `Array.to_parquet` wrote
+    if name in columns or len(columns) == 1:
+        return replace(columns.get(name) or next(iter(columns.values())), name=name), ids
+    parts = [column.array for column in columns.values() if column.type != "text"]
+    if len(parts) < len(columns) or len({part.dtype for part in parts}) != 1 or any(part.ndim > 1 for part in parts):
+        raise ValueError(f"{as_path(path)!r} has no column {name!r}, and its columns are not numbers of one type: "
+                         f"{', '.join(map(repr, columns))}")
+    rows = _mapped((len(parts[0]), len(parts)), parts[0].dtype, folder)
+    missing = None
+    for place, column in enumerate(columns.values()):
+        rows[:, place] = column.array
+        if column.missing is not None:
+            missing = np.zeros(rows.shape, bool) if missing is None else missing
+            missing[:, place] = column.missing
+    return Column(name, rows, missing), ids
 
 
 def _batches(path: str) -> tuple[list[str], int, Iterator[Any]]:
@@ -133,6 +159,8 @@ def _mapped(shape: tuple[int, ...], dtype: np.dtype, folder: str) -> np.ndarray:
     size = int(np.prod(shape)) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)
+    import tempfile  # a slow import
+
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             os.posix_fallocate(file.fileno(), 0, size)  # a write to a mapping of a full disk would end the process

@@ -92,7 +92,7 @@ class Batch:
 
         ``type``: "" is the first. ``attributes``: values by name, ``{"amount": 300}``; the names are those of
         ``graph.edge_attributes``. An attribute with several values takes a sequence of them. Attributes that are not
-        named are 0.
+        named are 0, or have no text.
         Errors: InvalidArgument, an unknown name, or values without names where the store has several; ValueError, the
         number of values.
         """
@@ -156,15 +156,16 @@ class Batch:
             by_name = self._by_name({self._only_attribute(): attributes})
         values: list[Any] = []
         for name, (_, dim) in self._graph.edge_attributes.items():
-            given = by_name.get(name, [0] * dim)
+            given = by_name.get(name, [None] * dim)
             one = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
             if len(one) != dim:
                 raise ValueError(f"{name!r} has {dim} value(s) per edge, but {len(one)} were given")
             values += one
         return values
 
-    def _columns(self, attributes: Mapping[str, Any] | Sequence[Any], edges: int) -> list[np.ndarray]:
-        """Returns the values of many edges in the order of the store, an array [edges] for each; empty: all 0."""
+    def _columns(self, attributes: Mapping[str, Any] | Sequence[Any], edges: int) -> list[np.ndarray | None]:
+        """Returns the values of many edges in the order of the store, an array [edges] for each; None: not given;
+        empty: none is given."""
         if not isinstance(attributes, (Mapping, list, tuple)):
             raise TypeError(f"attributes must be a dict of arrays by name, not {type(attributes).__name__}")
         if not len(attributes):
@@ -174,9 +175,12 @@ class Batch:
                 raise InvalidArgument(self._say_names(f"{len(attributes)} arrays without names"))
             attributes = {self._only_attribute(): attributes[0]}
         by_name = self._by_name(attributes)
-        columns: list[np.ndarray] = []
+        columns: list[np.ndarray | None] = []
         for name, (_, dim) in self._graph.edge_attributes.items():
-            given = _values(by_name[name]) if name in by_name else np.zeros((edges, dim), np.int64)
+            if name not in by_name:
+                columns += [None] * dim
+                continue
+            given = _values(name, by_name[name])
             matrix = given.reshape(len(given), -1) if given.ndim <= 2 and len(given) else given
             if matrix.ndim > 2 or len(matrix) != edges or (edges and matrix.shape[1] != dim):
                 raise ValueError(f"{name!r} must have shape ({edges}, {dim}), not {given.shape}")
@@ -225,16 +229,16 @@ def _named(ids: Any, what: str) -> Any:
     return array
 
 
-def _values(values: Any) -> np.ndarray:
+def _values(name: str, values: Any) -> np.ndarray:
     """Returns the values of an edge attribute, int64 or float64."""
     array = as_array(values)
     if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
         array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"values of an attribute must be int or float, not {array.dtype}")
+        raise TypeError(f"values of the attribute {name!r} must be int or float, not {array.dtype}")
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=np.float64)
-    return exactly("an attribute", array, np.dtype(np.int64))
+    return exactly(name, array, np.dtype(np.int64))
 
 
 def _of_table(table: Any, type: Any, attributes: Collection[str]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

@@ -205,7 +205,9 @@ def _lists(name: str, values: Any, missing: np.ndarray | None) -> Column:
 def _of_numpy(name: str, array: np.ndarray, missing: np.ndarray | None) -> Column:
     if missing is not None and not missing.any():
         missing = None
-    if array.dtype.kind in _PLAIN_KINDS or dtype_name(array.dtype) == "bfloat16":
+    if dtype_name(array.dtype) == "bfloat16":
+        return Column(name, array, missing)
+    if array.dtype.kind in _PLAIN_KINDS:
         return Column(name, array.astype(array.dtype.newbyteorder("="), copy=False), missing)
     if array.dtype.kind == "M":
         return _times(name, array, missing)

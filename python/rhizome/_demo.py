@@ -53,8 +53,8 @@ def main(words: Sequence[str]) -> int:
 def make(seed: int = 1) -> tuple[list[str], np.ndarray, list[tuple[int, int]], np.ndarray, np.ndarray]:
     """Makes the graph: names, subjects [n], links, features [n, columns] and sets [n] (0 train, 1 valid, 2 test).
 
-    Three of four links of a note lead to notes of its subject. The features are numbers around those of the subject, with
-    so much noise that a note alone says little about its subject, and its neighbours say more.
+    Four of five links of a note lead to notes of its subject. The features are numbers around those of the subject, with
+    so much noise that a note alone says less about its subject than it does together with its neighbours.
     """
     rng = np.random.default_rng(seed)
     subjects = np.repeat(np.arange(len(SUBJECTS)), _NOTES)
@@ -86,24 +86,26 @@ def _files(folder: pathlib.Path) -> None:
     names, subjects, links, features, sets = make()
     with open(folder / "notes.csv", "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
+        rows.writerow(("name", "label", "split"))
         rows.writerows((name, SUBJECTS[subject], ("train", "valid", "test")[kind])
                        for name, subject, kind in zip(names, subjects.tolist(), sets.tolist()))
     with open(folder / "links.csv", "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows((names[a], names[b]) for a, b in links)
+        rows = csv.writer(file)
+        rows.writerow(("source", "target"))
+        rows.writerows((names[a], names[b]) for a, b in links)
     np.save(folder / "features.npy", features)
-    print(f"{folder / 'notes.csv'}: {len(names)} notes: name, subject, and train, valid or test\n"
-          f"{folder / 'links.csv'}: {len(links)} links between them\n"
+    print(f"{folder / 'notes.csv'}: {len(names)} notes: name, label (its subject), split (train, valid or test)\n"
+          f"{folder / 'links.csv'}: {len(links)} links: source, target\n"
           f"{folder / 'features.npy'}: {features.shape[1]} numbers for each note")
 
 
 def _store(folder: pathlib.Path) -> None:
     _step("2. A store")
-    _code(f"""rz.ingest({str(folder / 'notes.rz')!r}, {str(folder / 'links.csv')!r}, undirected=True, columns=["src", "dst"],
-          nodes={str(folder / 'notes.csv')!r}, node_columns=["id", "label", "split"],
-          arrays={{"feat": {str(folder / 'features.npy')!r}}}, overwrite=True)""")
-    report = ingest(folder / "notes.rz", folder / "links.csv", undirected=True, columns=["src", "dst"],
-                    nodes=folder / "notes.csv", node_columns=["id", "label", "split"],
+    _code(f"""rz.ingest({str(folder / 'notes.rz')!r}, {str(folder / 'links.csv')!r}, undirected=True,
+          nodes={str(folder / 'notes.csv')!r}, arrays={{"feat": {str(folder / 'features.npy')!r}}})""")
+    report = ingest(folder / "notes.rz", folder / "links.csv", undirected=True, nodes=folder / "notes.csv",
                     arrays={"feat": folder / "features.npy"}, overwrite=True)
+    print("".join(f"{note}\n" for note in report.notes), end="")
     print(f"{report.vertices} vertices and {report.edges} edges (each link in both directions) in {report.seconds:.2f} s")
 
 

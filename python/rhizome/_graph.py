@@ -130,7 +130,7 @@ class Graph:
     @property
     def edge_attributes(self) -> dict[str, tuple[np.dtype, int]]:
         """The attributes of edges other than type and weight, by name: dtype and number of values per edge."""
-        return {name: (np.dtype(dtype), dim) for name, dtype, dim in self._core.edge_attributes()}
+        return {name: (np.dtype(dtype), dim) for name, dtype, dim, _ in self._core.edge_attributes()}
 
     @property
     def arrays(self) -> dict[str, ArrayInfo]:
@@ -370,8 +370,8 @@ class Graph:
         value per row, such as ``label`` and ``split``. ``rows``: vertices per block.
         Errors: NotFound, no such array; ImportError, pyarrow is not installed.
         """
-        from . import _tables
-        return _tables.vertices_to_arrow(self, arrays, rows)
+        from . import _to_arrow
+        return _to_arrow.vertices_to_arrow(self, arrays, rows)
 
     def edges_to_arrow(self, *, pairs_once: bool = False, vertices: int = 4096) -> Any:
         """Returns a pyarrow.RecordBatchReader over all edges, by source, which reads each block on demand.
@@ -381,15 +381,15 @@ class Graph:
         ``pairs_once``: as for ``scan_edges``. ``vertices``: sources per block.
         Errors: Corruption; IoError; ImportError, pyarrow is not installed.
         """
-        from . import _tables
-        return _tables.edges_to_arrow(self, bool(pairs_once), as_count(vertices, "vertices", least=1))
+        from . import _to_arrow
+        return _to_arrow.edges_to_arrow(self, bool(pairs_once), as_count(vertices, "vertices", least=1))
 
     def to_pandas(self) -> Frames:
         """Returns the vertices and the edges as pandas.DataFrames in memory: the columns of ``vertices_to_arrow`` and
         ``edges_to_arrow``. Errors: ImportError, pandas or pyarrow is not installed.
         """
-        from . import _tables
-        return _tables.to_pandas(self)
+        from . import _to_arrow
+        return _to_arrow.to_pandas(self)
 
     # --- Commits ---
 

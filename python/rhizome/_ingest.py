@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
@@ -11,6 +10,7 @@ from . import _core
 from ._graph import open as open_graph
 from ._ingest_input import IngestInput
 from ._replace import is_store, replaced
+from ._sniff import Delimiter, set_text_options
 from ._types import (
     IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_path, as_text, as_threads,
     is_path, lent,
@@ -21,8 +21,9 @@ from ._values import matrix_of
 def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | None = None,
            edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: Any = None,
-           columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] = ("id",),
-           header: bool = False, types: Mapping[str, str] | None = None, undirected: bool = False,
+           columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] | None = None,
+           header: bool | None = None, delimiter: Delimiter | None = None, end_types: Sequence[str] | None = None,
+           types: Mapping[str, str] | None = None, undirected: bool = False,
            directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
@@ -31,15 +32,17 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
 
     ``edges``, in memory: integers [2, n] or [n, 2] ([2, 2] could be both: give a pair); a pair (sources, targets), each
     [n] of int or of str; a table, whose columns have roles by their names; a sparse matrix of SciPy, from row to column;
-    a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: TSV, CSV or .npy,
-    plain, .gz or .zst; or Parquet or Arrow IPC (Feather), which are read batch by batch as tables (with pyarrow).
+    a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: text,
+    Matrix Market, or .npy ([2, n] or [n, 2]), plain or compressed by gzip or zstd; or Parquet or Arrow IPC (Feather), which are read batch by batch as tables (with pyarrow).
+    Or the path of a folder of `Graph.export`, which has everything.
     Contiguous int64 data is read in place; everything else is copied first.
     A table is one of pandas, pyarrow, or any library that exports Arrow's C stream (polars, DuckDB). Its columns, in any
     case: src, source, from, head, subject or u; dst, target, to, tail, object or v; the type of an edge: rel, relation,
     type, predicate or label; weight or w; time, timestamp or ts, the attribute ``time``. All others are attributes of
     their names. Times (datetime64) are int64 microseconds since 1970 UTC.
     ``columns``: of tables, the columns of sources and targets, or columns by role, {"src": "a", "dst": "b", "weight":
-    "c"}; of text files, all columns in their order (src, dst, type, weight, names of attributes, "-" to skip).
+    "c"}; of text files, all columns in their order (src, dst, type, weight, names of attributes, "-" to skip), or None:
+    found by the names in the header.
     ``ids``: the external ids of the vertices, int or str, [n], in the order of the rows of ``arrays``; vertices that
     only edges name follow. Without ``ids``, integers that are exactly 0, 1, 2, ... (taking into account ``vertices``
     and the rows of ``arrays``) are the vertex ids; any others are external ids, and get vertex ids in order of first
@@ -48,7 +51,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     int64, uint8, uint32, float16, bfloat16 (of ml_dtypes or torch), float32 or float64, stored as it is (uint16 as
     int32, uint64 as int64, if its values fit); of times (datetime64), stored as int64 microseconds since 1970 UTC; of
     texts, of which the array holds codes (``Array.texts``; in ``label`` they are the names of classes); or a path (.npy,
-    Zarr v3). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
+    Zarr v3, text with one row a line; Parquet or Arrow IPC, with a column of this name, or columns that become those of the rows). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
     otherwise the integer in the attribute ``null`` of the array (a bool is int8 then).
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``, as ``arrays``, but integers and bool are
     stored as int64, and floats narrower than float64 as float32; the name ``weight`` denotes the edge weights, which are
@@ -58,13 +61,16 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     vertices of each type; ``edges`` is then a dict by (type of the sources, name, type of the targets), with ids that
     count from 0 in each type. A sparse matrix gives the numbers of both types by its shape. If several of them share a
     name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these examples instead.
-    ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, name or key, the external id;
+    ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, key or name, the external id;
     type; label, class or y; split (train, valid, test, or nothing); all others become arrays. Or a dict of such tables by
     vertex type, with ``edges`` by (type, name, type): with ids that are distinct over all types, or without ids, which
-    then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays.
+    then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays (None: found by the names in the header).
     ``types``: types of columns of text files that become arrays or attributes, by name: "int64", "float64", "bool",
     "timestamp", ...; other columns have the type of their values.
-    ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
+    ``header``: whether the first line of text files is a header; None: found. ``delimiter``: what separates fields;
+    None: found. ``end_types``: the types of sources and of destinations, if these are two kinds of vertices with
+    overlapping ids, so that 7 becomes "user:7"; None: found by names such as userId and movieId. `sniff` shows what is
+    found. ``undirected``: store each edge in both directions.
     ``directions``: the neighbour lists to store. ``layout``: "row" for reading random rows of arrays, "chunk"
     (compressed) for scans. ``partitions``: None: as many as memory requires.
     ``homes``: store a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
@@ -90,9 +96,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     given = IngestInput(edges, arrays=arrays, edge_arrays=edge_arrays, ids=ids, split=split, vertices=vertices,
                         vertex_types=vertex_types, nodes=nodes, columns=columns, folder=_scratch(path, scratch))
     given.fill(arguments)
-    if given.nodes_file:
-        arguments.node_columns = as_names(node_columns, "node_columns")
-    arguments.header = bool(header)
+    set_text_options(arguments, arguments.columns, node_columns if given.nodes_file else arguments.node_columns, header,
+                     delimiter, end_types)
     arguments.types = [(as_text(name, "types"), as_text(type, "types")) for name, type in (types or {}).items()]
     arguments.undirected = bool(undirected)
     arguments.directions = as_text(directions, "directions")
@@ -122,4 +127,8 @@ def _report_of(path: str) -> IngestReport:
 def _scratch(path: PathLike, scratch: PathLike | None) -> str:
     """Returns the folder of temporary files: ``scratch``, the folder of the store, or, if there is none yet, any."""
     folder = os.path.dirname(os.path.abspath(as_path(path))) if scratch is None else as_path(scratch)
-    return folder if os.path.isdir(folder) else tempfile.gettempdir()
+    if os.path.isdir(folder):
+        return folder
+    import tempfile  # a slow import
+
+    return tempfile.gettempdir()

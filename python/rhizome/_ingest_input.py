@@ -10,7 +10,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _core
-from ._arrow_files import is_arrow_file, open_table
+from ._arrow_files import array_of_file, is_arrow_file, open_table
 from ._data import is_data, of_data
 from ._edges import Group, bounds_of, counts_of_matrices, groups_of, stored_column, stored_columns
 from ._roles import Choice
@@ -43,22 +43,33 @@ class IngestInput:
     def fill(self, arguments: _core.IngestArguments) -> None:
         """Sets the arguments that are data."""
         files = self._files()
+        if files is not None and len(files) == 1 and os.path.isfile(os.path.join(as_path(files[0]), "rhizome.json")):
+            self._fill_folder(as_path(files[0]), arguments)
+            return
         groups: list[Group] = []
         arguments.columns = ["src", "dst"]
         if files is None:
             groups = [] if self.edges is None else groups_of(self._tables(), self.edge_arrays, self._columns)
             self.vertex_types = counts_of_matrices(groups, self.vertex_types)
+            if not groups and self.ids is None and self.vertex_types is None and self.vertices is not None:
+                self.ids = np.arange(self.vertices.rows)  # there are vertices without edges
             if self.vertices is not None and self.vertices.counts is not None and self.ids is not None:
                 check_ends(groups, self.vertices)
             arguments.edges = self._spans(groups)
             arguments.edge_arrays = [(name, *values) for name, values in stored_columns(groups).items()]
         else:
-            arguments.edges = [_edge_file(file) for file in files]
+            arguments.edges = [as_path(file) for file in files]
             if isinstance(self._columns, Mapping):
                 raise ValueError("columns= by role is for tables: of text files, give the names of all columns in their order")
-            arguments.columns = as_names(self._columns or ("src", "dst"), "columns")
+            arguments.columns = as_names(self._columns or (), "columns")  # empty: found
             columns = {name: stored_column(name, values) for name, values in self.edge_arrays.items()}
             arguments.edge_arrays = [(name, *values) for name, values in columns.items()]
+        for name, values in self.arrays.items():
+            if is_path(values) and is_arrow_file(values):
+                self.arrays[name], own = array_of_file(name, values, self._folder)
+                if own is not None:
+                    raise ValueError(f"{os.fsdecode(values)!r} has a column 'id', and arrays= have a row for each vertex in "
+                                     "order: give it as nodes=")
         stored = {name: stored_array(name, values) for name, values in self.arrays.items() if not is_path(values)}
         rows = max((len(matrix) for _, matrix, *_ in stored.values()), default=None)
         bounds = None if self.vertex_types is not None else bounds_of(groups)
@@ -79,6 +90,17 @@ class IngestInput:
         arguments.vertices = self.count
         arguments.arrays = [stored[name] if name in stored else (name, as_path(self.arrays[name]), "")
                             for name in {**self.arrays, **stored}]
+
+    def _fill_folder(self, folder: str, arguments: _core.IngestArguments) -> None:
+        """Sets the arguments for a folder of ``Graph.export``, which has all data."""
+        given = {"arrays": self.arrays, "edge_arrays": self.edge_arrays, "ids": self.ids, "split": self.split,
+                 "vertices": self.count, "vertex_types": self.vertex_types, "nodes": self.nodes_file or self.vertices,
+                 "columns": self._columns}
+        more = [name for name, value in given.items() if value is not None and not (hasattr(value, "__len__") and not len(value))]
+        if more:
+            raise ValueError(f"{folder!r} is an exported folder, which has all data: give no {more[0]}=")
+        arguments.inputs = [folder]
+        arguments.columns, arguments.node_columns = [], []
 
     def _take_data(self, data: dict[str, Any]) -> None:
         self.edges = data["edges"]
@@ -164,15 +186,6 @@ class IngestInput:
             name = group.type[1] if uses[group.type[1]] == 1 else "__".join(group.type)
             spans.append((group.src, group.dst, name, ranges.get(group.type[0]), ranges.get(group.type[2])))
         return spans
-
-
-def _edge_file(path: Any) -> tuple[str, bool]:
-    """Returns the path, and whether it is a .npy file of shape [2, m], with all sources before all targets."""
-    name = as_path(path)
-    if not name.endswith(".npy") or not os.path.exists(name):
-        return name, False
-    shape = np.load(name, mmap_mode="r").shape
-    return name, len(shape) == 2 and shape[0] == 2 and shape[1] != 2
 
 
 def _dense_count(groups: list[Group], bounds: tuple[int, int] | None, rows: int | None) -> int | None:

@@ -19,7 +19,7 @@ _EDGE_ROLES = {
     "time": ("time", "timestamp", "ts"),
 }
 _VERTEX_ROLES = {
-    "id": ("id", "node", "name", "key"), "type": ("type",), "label": ("label", "class", "y"), "split": ("split",),
+    "id": ("id", "node", "key", "name"), "type": ("type", "ntype"), "label": ("label", "class", "y"), "split": ("split",),
 }
 
 #: Columns into which pandas writes an index that has no name.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 from . import _core
+from ._arrow_files import array_of_file, is_arrow_file
+from ._edges import ids_of
 from ._types import (
     AddReport, BackupInfo, BackupReport, CleanReport, PathLike, Progress, RepairReport, VerifyReport, as_bytes, as_count,
-    as_ids, as_path, as_seconds, as_text, is_path, lent,
+    as_path, as_seconds, as_text, is_path, lent,
 )
 from ._values import matrix_of
 
@@ -78,10 +81,11 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
               progress: Progress | None = None) -> AddReport:
     """Adds an array of vertices to a store. Open graphs see it after ``refresh()``.
 
-    ``rows``: [n] or [n, dim], of a type that ``ingest`` accepts, or a path (.npy, Zarr v3). Row i belongs to the i-th
-    vertex that is not deleted, or to ``ids[i]``: external ids [n], or the path of a file with one per line. Vertices
-    without a row get zeros (-1 in ``label``, 255 in ``split``); ``append_rows`` can add their rows later. An array
-    [0, dim] has no rows yet.
+    ``rows``: [n] or [n, dim], of a type that ``ingest`` accepts, or a path (.npy, Zarr v3; Parquet or Arrow IPC with a
+    column of this name, or columns that become those of the rows). Row i belongs to the i-th vertex that is not deleted,
+    or to ``ids[i]``: external ids [n], or the path of a file with one per line; in Parquet and Arrow IPC a column ``id``.
+    Vertices without a row get zeros (-1 in ``label``, 255 in ``split``); ``append_rows`` can add their rows later. An
+    array [0, dim] has no rows yet.
     ``layout``: "row" for reading random rows, "chunk" (compressed) for scans.
     ``new_version``: if the name exists, add the next version, name@2; ``live``: let name@live refer to it; ``keep``:
     afterwards drop all versions except this number of newest ones, and those with an alias; 0: drop none.
@@ -117,13 +121,16 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
               memory: int | str, progress: Progress | None) -> AddReport:
     arguments.path = as_path(path)
     arguments.name = as_text(name, "name")
+    if is_path(rows) and is_arrow_file(rows):
+        rows, own = array_of_file(name.partition("@")[0], rows, os.path.dirname(os.path.abspath(arguments.path)))
+        ids = own if ids is None and own is not None else ids
     matrix = None if is_path(rows) else matrix_of(name, rows)
     arguments.rows, arguments.dtype = (as_path(rows), "") if matrix is None else lent(matrix)
     arguments.memory_bytes = as_bytes(memory)
     if ids is None or is_path(ids):
         arguments.ids = "" if ids is None else as_path(ids)
         return AddReport(**_core.add_rows(arguments, append, progress))
-    names = [str(one) for one in as_ids(ids, "ids")]
+    names = [str(one) for one in ids_of("ids", ids)]
     if any(set(one) & set("\t\r\n") for one in names):
         raise ValueError("ids that hold a tab or the end of a line cannot be given here")
     import tempfile  # a slow import

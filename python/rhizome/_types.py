@@ -187,6 +187,8 @@ class IngestReport(NamedTuple):
     #: None without homes; else "homes" (number), "by", "cut_share" (share of edges between homes), "training_vertices",
     #: "row_balance" and "training_balance" (largest home divided by the mean), "warning" (text or None)
     homes: dict[str, Any] | None = None
+    #: what was taken where the input left a choice, and skipped lines: one sentence each
+    notes: list[str] = []
 
 
 class CompactReport(NamedTuple):

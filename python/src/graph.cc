@@ -278,11 +278,16 @@ nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
   return ToNumpy(std::move(found));
 }
 
-/// Returns the attributes of edges: name, dtype, and number of values per edge.
+/// Returns the attributes of edges: name, dtype, number of values per edge, and what they mean.
 nb::list EdgeAttributes(const PyGraph& graph) {
   nb::list attributes;
-  for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes())
-    attributes.append(nb::make_tuple(info.name, nb::borrow(NumpyType(info.dtype)), info.dim));
+  for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes()) {
+    nb::dict meaning;
+    for (const auto& [key, value] : info.attributes)
+      meaning[nb::str(key.data(), key.size())] = nb::str(value.data(), value.size());
+    attributes.append(
+        nb::make_tuple(info.name, nb::borrow(NumpyType(info.dtype)), info.dim, meaning));
+  }
   return attributes;
 }
 
@@ -391,8 +396,9 @@ void BindGraph(nb::module_& module) {
            nb::sig("def types_of(self, ids: object) -> numpy.ndarray"))
       .def("vertices_of", &VerticesOf, nb::arg("type").none(),
            nb::sig("def vertices_of(self, type: int | None) -> numpy.ndarray"))
-      .def("edge_attributes", &EdgeAttributes,
-           nb::sig("def edge_attributes(self) -> list[tuple[str, str, int]]"))
+      .def(
+          "edge_attributes", &EdgeAttributes,
+          nb::sig("def edge_attributes(self) -> list[tuple[str, typing.Any, int, dict[str, str]]]"))
       .def("similar", &Similar, nb::arg("to").none(), nb::arg("array"), nb::arg("k"),
            nb::arg("progress").none(),
            nb::sig("def similar(self, to: object, array: str, k: int, progress: object) -> "

@@ -11,6 +11,7 @@
 #include "array_file.h"
 #include "index/homes/home_array.h"
 #include "job.h"
+#include "rhizome/sniff.h"
 
 namespace rhizome::python {
 namespace {
@@ -18,8 +19,9 @@ namespace {
 /// Scalar arguments of Ingest. rhizome.ingest validates them and reports errors by their names.
 struct IngestArguments {
   std::string path;
-  /// Each is a tuple: (path, whether it is an array [2, m]), or (sources, targets, edge type, range
-  /// of the sources, range of the targets). Ids are int64 [n] or a list of str; a range is None or
+  std::vector<std::string> inputs;  ///< files whose kind is found
+  /// Each is a path, or a tuple (sources, targets, edge type, range of the sources, range of the
+  /// targets). Ids are int64 [n] or a list of str; a range is None or
   /// (first, count).
   nb::typed<nb::list, nb::any> edges;
   nb::object ids = nb::none();  ///< ids of the vertices, in the same form
@@ -43,7 +45,9 @@ struct IngestArguments {
   std::string directions = "both";
   std::string layout = "row";
   std::string scratch;
-  bool header = false;
+  std::optional<bool> header;          ///< unset: found
+  std::string delimiter;               ///< DelimiterName; empty: found
+  std::vector<std::string> end_types;  ///< empty: found
   bool undirected = false;
   std::optional<std::uint64_t> vertices;
   std::uint32_t partitions = 0;  ///< 0: as memory requires
@@ -56,6 +60,7 @@ struct IngestArguments {
 class IngestInput {
  public:
   explicit IngestInput(const IngestArguments& arguments) {
+    for (const std::string& path : arguments.inputs) options_.inputs.emplace_back(path);
     for (const nb::handle edges : arguments.edges) options_.edges.push_back(EdgesOf(edges));
     if (!arguments.ids.is_none()) {
       options_.node_ids = IdsOf(arguments.ids);
@@ -79,6 +84,12 @@ class IngestInput {
     if (!arguments.nodes.empty()) options_.nodes = Path(arguments.nodes);
     options_.node_columns = arguments.node_columns;
     options_.header = arguments.header;
+    if (!arguments.delimiter.empty()) {
+      options_.delimiter = ParseDelimiter(arguments.delimiter);
+      if (!options_.delimiter)
+        throw nb::value_error("delimiter must be 'tab', 'comma', 'semicolon', 'pipe' or 'blanks'");
+    }
+    options_.end_types = arguments.end_types;
     options_.undirected = arguments.undirected;
     options_.vertices = arguments.vertices;
     options_.memory_bytes = arguments.memory_bytes;
@@ -103,11 +114,7 @@ class IngestInput {
 
  private:
   EdgeFile EdgesOf(nb::handle edges) {
-    if (nb::len(edges) == 2) {
-      EdgeFile file{Path(nb::cast<std::string>(edges[0]))};
-      file.sources_first = nb::cast<bool>(edges[1]);
-      return file;
-    }
+    if (nb::isinstance<nb::str>(edges)) return EdgeFile{Path(nb::cast<std::string>(edges))};
     const auto type = nb::cast<std::string>(edges[2]);
     EdgeFile file{Path(type.empty() ? "the edges" : "the edges '" + type + "'")};
     file.spans = EdgeSpans{.src = IdsOf(edges[0]), .dst = IdsOf(edges[1])};
@@ -221,6 +228,54 @@ nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
   result["seconds"] = report.seconds;
   result["spilled_bytes"] = report.spilled_bytes;
   result["homes"] = HomesDict(report);
+  result["notes"] = report.notes;
+  return result;
+}
+
+nb::dict FileDict(const FilePlan& plan, const std::string& array) {
+  nb::list columns;
+  for (const ColumnPlan& column : plan.columns)
+    columns.append(
+        nb::make_tuple(column.role, std::string(ColumnTypeName(column.type)), column.name));
+  const bool text = plan.format == InputFormat::kText;
+  nb::dict file;
+  file["path"] = plan.path.string();
+  file["kind"] = std::string(InputKindName(plan.kind));
+  file["array"] = array.empty() ? nb::object(nb::none()) : nb::cast(array);
+  file["format"] = std::string(InputFormatName(plan.format));
+  file["compression"] =
+      plan.compression.empty() ? nb::object(nb::none()) : nb::cast(plan.compression);
+  file["delimiter"] =
+      text ? nb::cast(std::string(DelimiterName(plan.dialect.delimiter))) : nb::object(nb::none());
+  file["comments"] = plan.dialect.comments;
+  file["header"] = text && plan.header;
+  file["columns"] = columns;
+  file["rows"] = plan.lines;
+  file["comment_lines"] = plan.comment_lines;
+  file["bad_lines"] = plan.bad_lines;
+  file["whole"] = plan.whole;
+  return file;
+}
+
+nb::dict SniffNow(const IngestArguments& arguments) {
+  const IngestInput input(arguments);
+  const InputPlan plan =
+      Take(Unlocked([&] { return Sniff(FileSystem::Posix(), input.options()); }), About::kStore);
+  const IngestOptions& options = plan.options;
+  nb::list files;
+  for (const FilePlan& file : plan.edges) files.append(FileDict(file, ""));
+  if (plan.nodes) files.append(FileDict(*plan.nodes, ""));
+  for (std::size_t i = 0; i < plan.arrays.size(); ++i)
+    files.append(FileDict(plan.arrays[i], options.arrays[i].name));
+  nb::dict result;
+  result["files"] = files;
+  result["columns"] = options.edges.empty() ? std::vector<std::string>() : options.columns;
+  result["node_columns"] = options.nodes ? options.node_columns : std::vector<std::string>();
+  result["end_types"] = options.end_types;
+  result["id_kind"] = plan.ids.texts ? "string" : "integer";
+  result["undirected"] = options.undirected;
+  result["vertices"] = options.vertices;
+  result["notes"] = plan.notes;
   return result;
 }
 
@@ -236,6 +291,7 @@ void BindIngest(nb::module_& module) {
       .def_rw("id_types", &A::id_types, nb::arg().none())
       .def_rw("id_type_names", &A::id_type_names)
       .def_rw("vertex_types", &A::vertex_types)
+      .def_rw("inputs", &A::inputs)
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes)
       .def_rw("node_columns", &A::node_columns)
@@ -247,7 +303,9 @@ void BindIngest(nb::module_& module) {
       .def_rw("directions", &A::directions)
       .def_rw("layout", &A::layout)
       .def_rw("scratch", &A::scratch)
-      .def_rw("header", &A::header)
+      .def_rw("header", &A::header, nb::arg().none())
+      .def_rw("delimiter", &A::delimiter)
+      .def_rw("end_types", &A::end_types)
       .def_rw("undirected", &A::undirected)
       .def_rw("vertices", &A::vertices, nb::arg().none())
       .def_rw("partitions", &A::partitions)
@@ -257,6 +315,8 @@ void BindIngest(nb::module_& module) {
   module.def(
       "ingest", &IngestNow, nb::arg("arguments"), nb::arg("progress").none(),
       nb::sig("def ingest(arguments: IngestArguments, progress: object) -> dict[str, typing.Any]"));
+  module.def("sniff", &SniffNow, nb::arg("arguments"),
+             nb::sig("def sniff(arguments: IngestArguments) -> dict[str, typing.Any]"));
 }
 
 }  // namespace rhizome::python

@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -16,8 +17,10 @@
 namespace rhizome::python {
 namespace {
 
-/// Converts a value of an edge attribute: integers to int64, all other numbers to double.
+/// Converts a value of an edge attribute: integers to int64, all other numbers to double. None is
+/// not given.
 EdgeValue ValueOf(nb::handle value) {
+  if (value.is_none()) return {};
   if (!PyFloat_Check(value.ptr()) && PyIndex_Check(value.ptr()))
     return std::get<std::int64_t>(IdOf(value));
   double number = 0;
@@ -73,9 +76,10 @@ class PyBatch {
 
   /// Puts an edge for each pair of ids. `codes` is None, or int64 [n] with an index of `types` for
   /// each edge; `weights` is float32 [n]; `attributes` has one array [n] per value of an edge,
-  /// int64 or float64. rhizome.Batch.put_edges has converted them.
+  /// int64 or float64, or None: not given. rhizome.Batch.put_edges has converted them.
   void PutEdges(nb::handle src, nb::handle dst, const std::vector<std::string>& types,
-                nb::handle codes, const Column& weights, const std::vector<Column>& attributes) {
+                nb::handle codes, const Column& weights,
+                const std::vector<std::optional<Column>>& attributes) {
     WriteBatch& batch = Filling();
     const std::vector<ExternalId> sources = NamesOf(src), targets = NamesOf(dst);
     std::optional<Column> type_of;
@@ -83,15 +87,16 @@ class PyBatch {
     CheckSame(targets.size(), sources.size(), "targets");
     CheckSame(weights.size(), sources.size(), "weights");
     if (type_of) CheckSame(type_of->size(), sources.size(), "types");
-    for (const Column& values : attributes)
-      CheckSame(values.size(), sources.size(), "values of an attribute");
+    for (const auto& values : attributes)
+      if (values) CheckSame(values->size(), sources.size(), "values of an attribute");
     const auto* const code_of =
         type_of ? static_cast<const std::int64_t*>(type_of->data()) : nullptr;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const std::size_t type = code_of == nullptr ? 0 : static_cast<std::size_t>(code_of[i]);
       EdgeFields fields{.type = types.at(type),
                         .weight = static_cast<const float*>(weights.data())[i]};
-      for (const Column& values : attributes) fields.attributes.push_back(ValueAt(values, i));
+      for (const auto& values : attributes)
+        fields.attributes.push_back(values ? ValueAt(*values, i) : EdgeValue());
       batch.PutEdge(sources[i], targets[i], std::move(fields));
     }
   }
@@ -181,7 +186,7 @@ void BindWriting(nb::module_& module) {
            nb::arg("types"), nb::arg("codes").none(), nb::arg("weights"), nb::arg("attributes"),
            nb::sig("def put_edges(self, src: object, dst: object, types: list[str], codes: "
                    "numpy.ndarray | None, weights: numpy.ndarray, "
-                   "attributes: list[numpy.ndarray]) -> None"))
+                   "attributes: list[numpy.ndarray | None]) -> None"))
       .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src").none(), nb::arg("dst").none(),
            nb::arg("type"))
       .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids").none(), nb::arg("rows"),

@@ -55,7 +55,7 @@ inline constexpr std::string_view kNullAttribute = "null";
 
 /// The attribute `type` of an array of integers: what they are. `timestamp`: microseconds since
 /// 1970 in UTC (int64). `bool`: 0 or 1, of a column that bool cannot hold because it has nulls, or
-/// that edges have. `text`: codes (int64); code c stands for text c of the array's dictionary
+/// that edges have. `text`: codes (int64); code c is the number of text c in the array's dictionary
 /// (text_values.h), and -1 for no text. Any other value is for programs.
 inline constexpr std::string_view kTypeAttribute = "type";
 inline constexpr std::string_view kTypeTimestamp = "timestamp";
@@ -74,7 +74,7 @@ std::string_view TypeOf(ArrayAttributes attributes);
 bool HasTexts(const ArrayEntry& entry);
 
 /// An attribute of `label` with the names of its classes as a JSON list, which some importers set.
-inline constexpr std::string_view kLabelNames = "label_names";
+inline constexpr std::string_view kLabelNamesAttribute = "label_names";
 
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows in
 /// the format of DescribeRows, by their row numbers at the time of the repair. They have the values

@@ -1,6 +1,6 @@
-// The dictionary of an array of texts is a one-dimensional Zarr array of strings. WriteTexts chooses
-// the texts of a chunk (ChooseShape), then writes zarr.json and the chunks. A reader takes the shape
-// from the array's attributes and decodes single chunks (DecodeTextChunk).
+// The dictionary of an array of texts is a one-dimensional Zarr array of strings. WriteTexts
+// chooses the texts of a chunk (ChooseShape), then writes zarr.json and the chunks. A reader takes
+// the shape from the array's attributes and decodes single chunks (DecodeTextChunk).
 
 #include "storage/array/text_files.h"
 
@@ -47,8 +47,7 @@ bool IsOfTexts(std::string_view key) {
 std::optional<std::uint64_t> ParseCount(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
@@ -58,9 +57,9 @@ FileEntry EntryOf(std::string path, std::span<const std::byte> bytes) {
 
 Status CheckText(std::uint64_t code, std::string_view text) {
   if (text.empty()) return Status::InvalidArgument(fmt::format("text {} is empty", code));
-  if (text.size() > kMaxTextBytes)
+  if (text.size() > kMaxCodedTextBytes)
     return Status::InvalidArgument(fmt::format("text {} has {} bytes, but at most {} are possible",
-                                               code, text.size(), kMaxTextBytes));
+                                               code, text.size(), kMaxCodedTextBytes));
   if (!IsUtf8(text))
     return Status::InvalidArgument(
         fmt::format("text {} is not valid UTF-8; convert the input to UTF-8", code));
@@ -79,8 +78,8 @@ std::uint64_t LargestChunk(const std::vector<std::uint32_t>& sizes, std::uint64_
   return largest;
 }
 
-/// Chooses the number of texts in a chunk: about kChunkTextBytes, or more if there would be too many
-/// chunks. A run of long texts must still fit in a chunk.
+/// Chooses the number of texts in a chunk: about kChunkTextBytes, or more if there would be too
+/// many chunks. A run of long texts must still fit in a chunk.
 Result<TextsShape> ChooseShape(const SortedTexts& texts) {
   std::vector<std::uint32_t> sizes;
   sizes.reserve(texts.count);
@@ -98,9 +97,10 @@ Result<TextsShape> ChooseShape(const SortedTexts& texts) {
   }
   TextsShape shape{.texts = texts.count};
   const std::uint64_t wanted = std::max(kChunkTextBytes, bytes / kMaxChunks);
-  const std::uint64_t mean = std::max<std::uint64_t>(bytes / std::max<std::uint64_t>(texts.count, 1), 1);
-  shape.per_chunk = std::clamp<std::uint64_t>(wanted / mean, 1,
-                                              std::min(kMaxTextsPerChunk, std::max<std::uint64_t>(texts.count, 1)));
+  const std::uint64_t mean =
+      std::max<std::uint64_t>(bytes / std::max<std::uint64_t>(texts.count, 1), 1);
+  shape.per_chunk = std::clamp<std::uint64_t>(
+      wanted / mean, 1, std::min(kMaxTextsPerChunk, std::max<std::uint64_t>(texts.count, 1)));
   while (shape.per_chunk > 1 && LargestChunk(sizes, shape.per_chunk) > kMaxChunkBytes / 2)
     shape.per_chunk = (shape.per_chunk + 1) / 2;
   return shape;

@@ -24,7 +24,7 @@ inline constexpr std::string_view kTextsAttribute = "texts";
 inline constexpr std::string_view kTextsPerChunkAttribute = "texts_per_chunk";
 
 /// Max bytes of a text.
-inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMaxCodedTextBytes = std::uint64_t{1} << 20;
 
 /// Returns the array whose folder has the dictionary of `array`: the array itself; for an edge
 /// attribute, its part in partition 0. Returns nullptr if `array` holds no codes.
@@ -80,7 +80,7 @@ Result<TextChunk> DecodeTextChunk(std::span<const std::byte> encoded, std::uint6
                                   std::uint64_t per_chunk);
 
 /// The texts of a new dictionary. `at` returns text i, which must be valid until the next call; the
-/// texts are UTF-8, ascend strictly by their bytes, and have 1 to kMaxTextBytes bytes.
+/// texts are UTF-8, ascend strictly by their bytes, and have 1 to kMaxCodedTextBytes bytes.
 struct SortedTexts {
   std::uint64_t count = 0;
   std::function<std::string_view(std::uint64_t i)> at;
@@ -99,8 +99,8 @@ Result<TextFiles> WriteTexts(FileSystem& fs, const Path& root, std::string_view 
                              const SortedTexts& texts);
 
 /// Copies the dictionary of `holder` from below `from` to below `to`, for an array with the name
-/// `name`. `files` are the files of the manifest that names `holder`. Errors: kCorruption, a file is
-/// missing or damaged; errors of the FileSystem.
+/// `name`. `files` are the files of the manifest that names `holder`. Errors: kCorruption, a file
+/// is missing or damaged; errors of the FileSystem.
 Result<TextFiles> CopyTexts(FileSystem& fs, const Path& from, const ArrayEntry& holder,
                             std::span<const FileEntry> files, const Path& to,
                             std::string_view name);

@@ -36,8 +36,8 @@ Status CheckTypeName(std::string_view what, std::string_view name) {
 
 bool ArePlainTypes(std::span<const std::string> names) {
   return names.size() <= kMaxPlainTypes && std::ranges::all_of(names, [](const std::string& name) {
-    return CheckName("type", name).ok();
-  });
+           return CheckName("type", name).ok();
+         });
 }
 
 std::string ListOfNames(std::span<const std::string> names) {

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxPlainTypes = 4096;
 Status CheckTypeName(std::string_view what, std::string_view name);
 
 /// Returns whether builds before version 4 of the manifest can read these types: at most
-/// kMaxPlainTypes names, each of which CheckName accepts.
+/// kMaxPlainTypes names, and CheckName accepts all of them.
 bool ArePlainTypes(std::span<const std::string> names);
 
 /// Lists names for a message: all, or the first few and how many there are.

@@ -17,8 +17,6 @@ namespace {
 
 using Json = ZarrJson;
 
-Status Bad(std::string_view field, std::string_view why) { return BadZarrJson(field, why); }
-
 Json Named(std::string_view name, Json configuration) {
   Json out = Json::Object().With("name", name);
   if (!configuration.empty()) out.Set("configuration", std::move(configuration));
@@ -115,7 +113,7 @@ Json ArrayJson(const ArrayEntry& entry) {
 
 Result<Codec> DecodeCodec(const Json& codecs, bool sharded, std::size_t element_bytes) {
   if (!codecs.is_array() || codecs.empty() || codecs.size() > 3)
-    return Fail(Bad("/codecs", "not a list of one to three codecs"));
+    return Fail(BadZarrJson("/codecs", "not a list of one to three codecs"));
   Codec codec{.kind = CodecKind::kRaw, .level = 0, .element_bytes = element_bytes};
   if (codecs.size() == 1) return codec;
   RHIZOME_ASSIGN_OR_RETURN(const std::string name, ZarrTextAt(codecs, "/1/name"));
@@ -127,12 +125,12 @@ Result<Codec> DecodeCodec(const Json& codecs, bool sharded, std::size_t element_
     if (known.highest_level > 0) {
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t level, ZarrNumberAt(stated, known.zarr_level));
       if (level > static_cast<std::uint64_t>(known.highest_level))
-        return Fail(Bad("/codecs/1", fmt::format("has a level above {}", known.highest_level)));
+        return Fail(BadZarrJson("/codecs/1", fmt::format("has a level above {}", known.highest_level)));
       codec.level = static_cast<int>(level);
     }
     if (CodecJson(known, codec) == stated) return codec;
   }
-  return Fail(Bad("/codecs/1", "is not a codec that Rhizome writes"));
+  return Fail(BadZarrJson("/codecs/1", "is not a codec that Rhizome writes"));
 }
 
 Result<std::uint64_t> DecodeArrayId(const Json& json) {
@@ -141,7 +139,7 @@ Result<std::uint64_t> DecodeArrayId(const Json& json) {
   std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (error != std::errc() || end != text.data() + text.size())
-    return Fail(Bad("/attributes/rhizome/array_id", "not a number"));
+    return Fail(BadZarrJson("/attributes/rhizome/array_id", "not a number"));
   return id;
 }
 
@@ -149,14 +147,14 @@ Result<ArrayLayout> DecodeLayout(const Json& json) {
   RHIZOME_ASSIGN_OR_RETURN(const std::string text, ZarrTextAt(json, "/attributes/rhizome/layout"));
   if (text == ArrayLayoutName(ArrayLayout::kRow)) return ArrayLayout::kRow;
   if (text == ArrayLayoutName(ArrayLayout::kChunk)) return ArrayLayout::kChunk;
-  return Fail(Bad("/attributes/rhizome/layout", "is neither row nor chunk"));
+  return Fail(BadZarrJson("/attributes/rhizome/layout", "is neither row nor chunk"));
 }
 
 Status DecodeFreeAttributes(const Json& json, ArrayEntry& entry) {
   const Json& free = ZarrAt(json, "/attributes/rhizome/attributes");
-  if (!free.is_object()) return Bad("/attributes/rhizome/attributes", "not an object");
+  if (!free.is_object()) return BadZarrJson("/attributes/rhizome/attributes", "not an object");
   for (const auto& [key, value] : free.members()) {
-    if (!value.is_string()) return Bad("/attributes/rhizome/attributes", "not all are strings");
+    if (!value.is_string()) return BadZarrJson("/attributes/rhizome/attributes", "not all are strings");
     entry.attributes.emplace_back(key, value.text());
   }
   return Status::Ok();
@@ -171,7 +169,7 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
                            ZarrNumberAt(json, "/chunk_grid/configuration/chunk_shape/0"));
   RHIZOME_ASSIGN_OR_RETURN(const std::string dtype, ZarrTextAt(json, "/data_type"));
   const auto type = ParseDataType(dtype);
-  if (!type) return Fail(Bad("/data_type", "not supported"));
+  if (!type) return Fail(BadZarrJson("/data_type", "not supported"));
   entry.dtype = *type;
   const bool sharded = ZarrAt(json, "/codecs/0/name") == Json("sharding_indexed");
   const char* codecs = sharded ? "/codecs/0/configuration/codecs" : "/codecs";
@@ -207,10 +205,10 @@ Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name)
   if (json == expected) return entry;
   for (const auto& [key, value] : expected.members()) {
     const Json* const found = json.Find(key);
-    if (found == nullptr) return Fail(Bad("/" + key, "is missing"));
-    if (*found != value) return Fail(Bad("/" + key, "is not what Rhizome writes"));
+    if (found == nullptr) return Fail(BadZarrJson("/" + key, "is missing"));
+    if (*found != value) return Fail(BadZarrJson("/" + key, "is not what Rhizome writes"));
   }
-  return Fail(Bad("fields", "has an unknown member"));
+  return Fail(BadZarrJson("fields", "has an unknown member"));
 }
 
 }  // namespace internal

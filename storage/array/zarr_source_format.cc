@@ -23,7 +23,7 @@ using Compressor = ZarrSourceFormat::Compressor;
 // A limit of this reader, not of Zarr.
 constexpr std::size_t kMaxCodecs = 8;
 
-Status Bad(std::string_view field, std::string_view why) {
+Status BadSource(std::string_view field, std::string_view why) {
   return Status::InvalidArgument(BadZarrJson(field, why).message());
 }
 
@@ -47,24 +47,24 @@ Status CheckKnownFields(const ZarrJson& json) {
   for (const auto& [key, value] : json.members()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
     const bool optional = value.is_object() && ZarrAt(value, "/must_understand") == ZarrJson(false);
-    if (!optional) return Bad(fmt::format("/{}", key), "an extension that is not supported");
+    if (!optional) return BadSource(fmt::format("/{}", key), "an extension that is not supported");
   }
-  if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return Bad("/zarr_format", "not 3");
+  if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return BadSource("/zarr_format", "not 3");
   if (TextOr(json, "/node_type", "") != "array")
-    return Bad("/node_type", "not an array; give the folder of one array, not of a group");
+    return BadSource("/node_type", "not an array; give the folder of one array, not of a group");
   const ZarrJson& transformers = ZarrAt(json, "/storage_transformers");
   if (!transformers.is_null() && !transformers.empty())
-    return Bad("/storage_transformers", "not supported");
+    return BadSource("/storage_transformers", "not supported");
   return Status::Ok();
 }
 
 Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, const char* field,
                                                         std::size_t dimensions) {
   if (!list.is_array() || list.size() != dimensions)
-    return Fail(Bad(field, "does not have one entry per dimension of the shape"));
+    return Fail(BadSource(field, "does not have one entry per dimension of the shape"));
   std::array<std::uint64_t, 2> extents = {1, 1};
   for (std::size_t i = 0; i < dimensions; ++i) {
-    if (!list[i].is_unsigned()) return Fail(Bad(field, "not unsigned numbers"));
+    if (!list[i].is_unsigned()) return Fail(BadSource(field, "not unsigned numbers"));
     extents[i] = list[i].unsigned_number();
   }
   return std::pair(extents[0], extents[1]);
@@ -73,21 +73,21 @@ Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, co
 Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
   const ZarrJson& shape = ZarrAt(json, "/shape");
   if (!shape.is_array() || shape.empty() || shape.size() > 2)
-    return Bad("/shape", "an array of one or two dimensions is expected");
+    return BadSource("/shape", "an array of one or two dimensions is expected");
   format.two_dimensional = shape.size() == 2;
   RHIZOME_ASSIGN_OR_RETURN(const auto extents, Extents(shape, "/shape", shape.size()));
   std::tie(format.rows, format.dim) = extents;
-  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular") return Bad("/chunk_grid", "not regular");
+  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular") return BadSource("/chunk_grid", "not regular");
   const char* chunk_shape = "/chunk_grid/configuration/chunk_shape";
   RHIZOME_ASSIGN_OR_RETURN(const auto chunk,
                            Extents(ZarrAt(json, chunk_shape), chunk_shape, shape.size()));
   std::tie(format.chunk_rows, format.chunk_dim) = chunk;
-  if (format.dim == 0) return Bad("/shape", "the array has no columns");
-  if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(chunk_shape, "an extent is 0");
+  if (format.dim == 0) return BadSource("/shape", "the array has no columns");
+  if (format.chunk_rows == 0 || format.chunk_dim == 0) return BadSource(chunk_shape, "an extent is 0");
   std::uint64_t bytes = 8;
   if (__builtin_mul_overflow(bytes, format.rows, &bytes) ||
       __builtin_mul_overflow(bytes, format.dim, &bytes) || (bytes >> 62) != 0)
-    return Bad("/shape", "too large");
+    return BadSource("/shape", "too large");
   std::tie(format.shard_rows, format.shard_dim) = chunk;
   return Status::Ok();
 }
@@ -99,7 +99,7 @@ Status CheckChunkBytes(const ZarrSourceFormat& format) {
       !__builtin_mul_overflow(chunk_bytes, format.chunk_dim, &chunk_bytes) &&
       chunk_bytes <= kMaxSourceChunkBytes)
     return Status::Ok();
-  return Bad("/chunk_grid/configuration/chunk_shape",
+  return BadSource("/chunk_grid/configuration/chunk_shape",
              "a chunk is larger than 1 GiB; write the array with smaller chunks");
 }
 
@@ -108,7 +108,7 @@ Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
   format.uint64 = name == "uint64";
   const auto dtype = ParseDataType(format.uint64 ? "int64" : name);
   if (!dtype)
-    return Bad("/data_type",
+    return BadSource("/data_type",
                fmt::format("'{}' is not one of bool, int8, int16, int32, int64, uint8, uint32, "
                            "uint64, float16, bfloat16, float32, float64",
                            name));
@@ -214,7 +214,7 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
       understood = PutFloat(value, format);
   }
   if (understood) return Status::Ok();
-  return Bad("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
+  return BadSource("/fill_value", fmt::format("{} is not a supported value of {}", Excerpt(value.Dump()),
                                         DataTypeName(format.dtype)));
 }
 
@@ -222,12 +222,12 @@ Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {
   const ZarrJson& encoding = ZarrAt(json, "/chunk_key_encoding");
   const std::string name = NameOf(encoding);
   if (name != "default" && name != "v2")
-    return Bad("/chunk_key_encoding", "neither default nor v2");
+    return BadSource("/chunk_key_encoding", "neither default nor v2");
   if (name == "default") format.key_prefix.push_back('c');
   const std::string separator =
       TextOr(encoding, "/configuration/separator", name == "default" ? "/" : ".");
   if (separator != "/" && separator != ".")
-    return Bad("/chunk_key_encoding/configuration/separator", "neither / nor a period");
+    return BadSource("/chunk_key_encoding/configuration/separator", "neither / nor a period");
   format.key_separator = separator[0];
   return Status::Ok();
 }
@@ -239,7 +239,7 @@ Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
   } else if (name == "zstd") {
     format.blosc = CodecKind::kBloscZstd;
   } else {
-    return Bad(
+    return BadSource(
         "/codecs",
         fmt::format("compressor '{}' of blosc is not supported; use lz4, lz4hc or zstd", name));
   }
@@ -248,16 +248,16 @@ Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
 
 Status CheckCodecList(const ZarrJson& codecs, const char* field) {
   if (codecs.is_array() && !codecs.empty() && codecs.size() <= kMaxCodecs) return Status::Ok();
-  return Bad(field, "not a list of one to eight codecs");
+  return BadSource(field, "not a list of one to eight codecs");
 }
 
 /// Parses the codec `bytes`, which every array has, and returns whether it is big-endian.
 Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   const std::string name = NameOf(codec);
-  if (name == "sharding_indexed") return Fail(Bad(field, "shards within shards are not supported"));
-  if (name != "bytes") return Fail(Bad(field, fmt::format("the first is '{}', not bytes", name)));
+  if (name == "sharding_indexed") return Fail(BadSource(field, "shards within shards are not supported"));
+  if (name != "bytes") return Fail(BadSource(field, fmt::format("the first is '{}', not bytes", name)));
   const std::string endian = TextOr(codec, "/configuration/endian", "little");
-  if (endian != "little" && endian != "big") return Fail(Bad(field, "neither little nor big"));
+  if (endian != "little" && endian != "big") return Fail(BadSource(field, "neither little nor big"));
   return endian == "big";
 }
 
@@ -273,7 +273,7 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
       ++(compressed ? format.outer_checksums : format.inner_checksums);
       continue;
     }
-    if (compressed) return Bad(field, "more than one compressor");
+    if (compressed) return BadSource(field, "more than one compressor");
     if (name == "zstd") {
       format.compressor = Compressor::kZstd;
     } else if (name == "gzip") {
@@ -282,7 +282,7 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
       format.compressor = Compressor::kBlosc;
       RHIZOME_RETURN_IF_ERROR(ParseBlosc(codecs[i], format));
     } else {
-      return Bad(field, fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
+      return BadSource(field, fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
     }
   }
   return Status::Ok();
@@ -296,7 +296,7 @@ Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
   RHIZOME_ASSIGN_OR_RETURN(index.big_endian, ParseBytes(codecs[0], kField));
   for (std::size_t i = 1; i < codecs.size(); ++i)
     if (NameOf(codecs[i]) != "crc32c")
-      return Bad(kField, fmt::format("'{}' is not bytes or crc32c", NameOf(codecs[i])));
+      return BadSource(kField, fmt::format("'{}' is not bytes or crc32c", NameOf(codecs[i])));
   index.checksums = static_cast<std::uint32_t>(codecs.size() - 1);
   return Status::Ok();
 }
@@ -305,20 +305,20 @@ Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
 /// fit in memory.
 Status CountInnerChunks(ZarrSourceFormat& format) {
   constexpr const char* kField = "/codecs/0/configuration/chunk_shape";
-  if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(kField, "an extent is 0");
+  if (format.chunk_rows == 0 || format.chunk_dim == 0) return BadSource(kField, "an extent is 0");
   if (format.shard_rows % format.chunk_rows != 0 || format.shard_dim % format.chunk_dim != 0)
-    return Bad(kField, "the shard is not a multiple of it");
+    return BadSource(kField, "the shard is not a multiple of it");
   std::uint64_t& count = format.index.inner_chunks;
   if (__builtin_mul_overflow(format.shard_rows / format.chunk_rows,
                              format.shard_dim / format.chunk_dim, &count) ||
       count > kMaxInnerChunks || format.shards_across() > kMaxSourceIndexBytes ||
       format.index_bytes() > kMaxSourceIndexBytes)
-    return Bad(kField, "too many inner chunks; write the array with larger inner chunks");
+    return BadSource(kField, "too many inner chunks; write the array with larger inner chunks");
   return Status::Ok();
 }
 
 Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
-  if (codecs.size() != 1) return Bad("/codecs", "codecs after sharding_indexed are not supported");
+  if (codecs.size() != 1) return BadSource("/codecs", "codecs after sharding_indexed are not supported");
   const ZarrJson& configuration = ZarrAt(codecs[0], "/configuration");
   constexpr const char* kShape = "/codecs/0/configuration/chunk_shape";
   format.sharded = true;
@@ -328,7 +328,7 @@ Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
   RHIZOME_RETURN_IF_ERROR(ParseIndexCodecs(ZarrAt(configuration, "/index_codecs"), format.index));
   const std::string location = TextOr(configuration, "/index_location", "end");
   if (location != "start" && location != "end")
-    return Bad("/codecs/0/configuration/index_location", "neither start nor end");
+    return BadSource("/codecs/0/configuration/index_location", "neither start nor end");
   format.index.at_start = location == "start";
   RHIZOME_RETURN_IF_ERROR(CountInnerChunks(format));
   return ParseChunkCodecs(ZarrAt(configuration, "/codecs"), "/codecs/0/configuration/codecs",

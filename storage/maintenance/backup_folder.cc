@@ -12,7 +12,7 @@ inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kMaxRecordBytes = kMaxManifestBytes + 4096;
-constexpr std::uint64_t kMaxTextBytes = 4096;
+constexpr std::uint64_t kMaxBackupHeadBytes = 4096;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint
 }
 
 Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir) {
-  const auto bytes = ReadWholeFile(fs, dir / kBackupName, kMaxTextBytes);
+  const auto bytes = ReadWholeFile(fs, dir / kBackupName, kMaxBackupHeadBytes);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound)
     return Fail(Status::NotFound(fmt::format("'{}' is not a folder of backups: it has no file {}",
                                              dir.string(), kBackupName)));

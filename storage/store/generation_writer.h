@@ -62,7 +62,7 @@ class GenerationWriter {
   /// Sets the rule on keeping earlier generations, replacing the store's current rule.
   void set_keep(const KeepRule& rule) { manifest_.keep = rule; }
 
-  /// Sets the series, replacing those of the store; they must fit the arrays.
+  /// Sets the series, instead of the series of the store; they must fit the arrays.
   void set_series(std::vector<ArraySeries> series) { series_ = std::move(series); }
 
   /// Adds an array that a ChunkArrayWriter finished below root(): its arrays() and the result of

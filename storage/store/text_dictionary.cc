@@ -170,9 +170,8 @@ Result<std::vector<std::string>> TextDictionary::TextsOf(
     if (codes[i] == -1) continue;
     const auto code = static_cast<std::uint64_t>(codes[i]);
     if (code >= size())
-      return Fail(Status::InvalidArgument(
-          fmt::format("code {} of the array '{}' stands for no text; there are {}", codes[i],
-                      impl_->name, size())));
+      return Fail(Status::InvalidArgument(fmt::format(
+          "code {} of the array '{}' has no text; there are {}", codes[i], impl_->name, size())));
     const std::uint64_t wanted = code / impl_->shape.per_chunk;
     if (chunk == nullptr || number != wanted) {
       RHIZOME_ASSIGN_OR_RETURN(chunk, impl_->ReadChunk(wanted));

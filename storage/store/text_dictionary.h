@@ -21,9 +21,9 @@ inline namespace internal {
 /// snapshot of a store that is open for writing also keeps its lock.
 class TextDictionary {
  public:
-  /// Opens the dictionary of an array of the store's manifest. Reads no text. Returns nullptr if the
-  /// array holds no texts.
-  /// Errors: kCorruption, the manifest does not have the files that the array's attributes describe.
+  /// Opens the dictionary of an array of the store's manifest. Reads no text. Returns nullptr if
+  /// the array holds no texts. Errors: kCorruption, the manifest does not have the files that the
+  /// array's attributes describe.
   static Result<std::shared_ptr<const TextDictionary>> Open(const Store& store,
                                                             const ArrayEntry& array);
   ~TextDictionary();
@@ -36,7 +36,7 @@ class TextDictionary {
   /// Errors: kInvalidArgument, no such code; kCorruption; kIoError.
   Result<std::vector<std::string>> TextsOf(std::span<const std::int64_t> codes) const;
 
-  /// Returns the code of a text; nullopt if no code stands for it.
+  /// Returns the code of a text; nullopt if there is none.
   /// Errors: kCorruption; kIoError.
   Result<std::optional<std::int64_t>> CodeOf(std::string_view text) const;
 

@@ -110,7 +110,7 @@ def test_numbers_that_do_not_fit_are_refused():
         with rz.open(path / "big.rz") as graph:
             assert graph["a"].dtype == np.int64 and graph["a"][[1]][0, 0] == 2**63 - 1
         big[7] = 2**63
-        with raises(ValueError, "9223372036854775808 at [7]"):
+        with raises(ValueError, "row 7: 9223372036854775808 is beyond int64"):
             rz.ingest(path / "wrong.rz", RING, arrays={"a": big})
         with raises(TypeError, "complex"):
             rz.ingest(path / "wrong.rz", RING, arrays={"a": np.zeros(VERTICES, complex)})
@@ -140,13 +140,13 @@ def test_attributes_of_edges():
             check_all(want)
             row = {"wide": 1e-180, "stamp": 0.1, "small": -7, "flag": 1, "half": 0.5, "brain": 2.0, "long": 2**62 + 1}
             with graph.batch() as batch:
-                batch.upsert_edge(3, 4, attributes=[row[name] for name in graph.edge_attributes])
+                batch.upsert_edge(3, 4, attributes=row)
             for name in stored:
                 want[name][3] = row[name]
             check_all(want)
             for bad in (1e300, 1e-180, 16777217):
                 with raises(rz.InvalidArgument, "half"), graph.batch() as batch:
-                    batch.put_edge(3, 9, attributes=[{**row, "half": bad}[name] for name in graph.edge_attributes])
+                    batch.put_edge(3, 9, attributes={**row, "half": bad})
             changed = [json.loads(line) for line in rhizome("changes", path / "g.rz", "--out", "-").splitlines()
                        if '"src"' in line]
             assert {name: changed[0][name] for name in row} == row
@@ -186,7 +186,7 @@ def test_times_of_text_agree_with_datetime():
             got = graph["when"][np.arange(len(times) + 1)][:, 0]
             assert np.array_equal(got[:-1], want) and attributes["type"] == "timestamp"
             assert got[-1] == int(attributes["null"])
-            assert len(graph.sampler([-1], times="time").sample([0], times=[int(want[0])]).vertices) >= 1
+            assert len(graph.sampler([-1], times="time", disjoint=True).sample([0], times=[int(want[0])]).vertices) >= 1
         shown = json.loads(rhizome("get", path / "g.rz", 0, "--array", "when", "--json"))["values"][0]
         assert datetime.datetime.fromisoformat(shown.replace("Z", "+00:00")).timestamp() == want[0] / 1e6
 

@@ -174,6 +174,33 @@ def test_arrow_and_streams():
             rz.ingest(path / "wrong.rz", pa.table({"src": [0], "dst": [1], "stamp": pa.array([1], pa.decimal128(9, 2))}))
 
 
+def test_arrays_in_parquet():
+    """A column of the array's name, or all columns as those of its rows; ids in the file say whose rows they are."""
+    if not has("pyarrow"):
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    edges, x = np.array([[10, 20, 30], [20, 30, 10]]), RNG.normal(size=(3, 2)).astype(np.float32)
+    with folder() as path:
+        pq.write_table(pa.table({"a": x[:, 0], "b": x[:, 1]}), path / "x.parquet")
+        pq.write_table(pa.table({"y": [1, None, 3], "other": ["p", "q", "r"]}), path / "y.parquet")
+        rz.ingest(path / "g.rz", edges, ids=[10, 20, 30], arrays={"x": path / "x.parquet", "y": path / "y.parquet"})
+        with rz.open(path / "g.rz") as graph:
+            assert np.array_equal(graph["x"][np.arange(3)], x)
+            assert graph["y"].dtype == np.int64 and graph["y"][np.arange(3)].ravel().tolist() == [1, -1, 3]
+            graph["x"].to_parquet(path / "back.parquet")
+        table = pq.read_table(path / "back.parquet").take([2, 0, 1])
+        pq.write_table(table, path / "back.parquet")
+        rz.add_array(path / "g.rz", "again", path / "back.parquet")
+        with rz.open(path / "g.rz") as graph:
+            assert np.array_equal(graph["again"][np.arange(3)], x)
+        rz.ingest(path / "nodes.rz", edges, nodes=path / "back.parquet", overwrite=True)
+        assert np.array_equal(rows_of(path / "nodes.rz", "x", [10, 20, 30]), x)
+        for file, text in (("back", "nodes="), ("y", "'other'")):
+            with raises(ValueError, text):
+                rz.ingest(path / "wrong.rz", edges, arrays={"z": path / f"{file}.parquet"})
+
+
 def test_polars():
     if not has("polars", "pyarrow"):
         return
@@ -262,6 +289,11 @@ def test_table_of_vertices():
         rz.ingest(path / "rows.rz", np.array([[0, 1, 2], [1, 2, 0]]), nodes=Mapped(y=np.array([0, 1, 0, 1, 1])))
         with rz.open(path / "rows.rz") as graph:
             assert graph.num_vertices == 5 and graph["label"][np.arange(5)].ravel().tolist() == [0, 1, 0, 1, 1]
+        for number, alone in enumerate((Mapped(id=np.array([5, 6]), a=np.array([1, 2])), Mapped(a=np.array([1, 2])),
+                                        {"x": Mapped(a=np.array([1, 2]))})):
+            rz.ingest(path / f"alone{number}.rz", nodes=alone)
+            with rz.open(path / f"alone{number}.rz") as graph:
+                assert graph.num_vertices == 2 and graph.num_edges == 0 and graph["a"][[0, 1]].ravel().tolist() == [1, 2]
         for wrong, options, text in ((Mapped(id=np.array([1, 1])), {}, "id 1 occurs 2 times"),
                                      (Mapped(id=np.array(["a", None])), {}, "row 1"),
                                      (Mapped(id=np.array([1, 2]), split=np.array(["train", "dev"])), {}, "'dev'"),

@@ -413,7 +413,7 @@ def test_errors():
                     (ValueError, "no vertex", {"seeds": None, "split": "valid"}),
                     (rz.NotFound, "nothing", {"seeds": None, "split": "train", "split_array": "nothing"}),
                     (rz.NotFound, "gone", {"features": "gone"}), (rz.NotFound, "gone", {"labels": "gone"}),
-                    (ValueError, "small", {"labels": "small"}), (ValueError, "bytes", {"features": "bytes"}),
+                    (ValueError, "small", {"labels": "small"}),
                     (ValueError, "batch_size", {"batch_size": 0}), (TypeError, "batch_size", {"batch_size": 1.5}),
                     (ValueError, "epochs", {"epochs": 0}), (ValueError, "policy", {"policy": "best"}),
                     (ValueError, "fanout", {"fanouts": []}), (ValueError, "direction", {"direction": "up"}),

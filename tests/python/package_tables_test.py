@@ -143,6 +143,41 @@ def test_vertices_and_edges():
             reader.read_all()
 
 
+def test_meanings_in_tables():
+    """Texts, times, bools and missing integers are what they were in tables, not their codes."""
+    if not there("pyarrow", "pandas"):
+        return
+    import pyarrow as arrow
+    titles, words = ["one", None, "three", "two"], ["a", "b", None, "a"]
+    times = np.array(["2020-01-01", "2021-02-03T04:05", "1969-12-31", "NaT"], "M8[us]")
+    known = arrow.array([True, None, False, True])
+    counts = arrow.array([1, None, -5, 2**62])
+    nodes = arrow.table({"id": ["w", "x", "y", "z"], "title": titles, "when": times, "known": known, "count": counts})
+    edges = arrow.table({"src": ["w", "x", "y", "z"], "dst": ["x", "y", "z", "w"], "word": words, "seen": times,
+                         "n": counts})
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, nodes=nodes)
+        with rz.open(path / "g.rz") as graph:
+            table = graph.vertices_to_arrow(["title", "when", "known", "count"]).read_all()
+            for name in ("id", "title", "known", "count"):
+                assert table[name].to_pylist() == nodes[name].to_pylist(), name
+            assert table["when"].cast(arrow.timestamp("us")).to_pylist() == nodes["when"].to_pylist()
+            table = graph.edges_to_arrow().read_all().sort_by("src")
+            for name in ("src", "dst", "word", "n"):
+                assert table[name].to_pylist() == edges[name].to_pylist(), name
+            assert table["seen"].cast(arrow.timestamp("us")).to_pylist() == edges["seen"].to_pylist()
+            assert dict(zip(graph["title"].to_arrow()["id"].to_pylist(), graph["title"].to_arrow()["title"].to_pylist())) == \
+                dict(zip(["w", "x", "y", "z"], titles))
+            frame = graph["title"].to_pandas()["title"]
+            assert [None if frame.isna()[one] else frame[one] for one in ("w", "x", "y", "z")] == titles
+            # A table that was exported can be ingested.
+            frames = graph.to_pandas()
+        rz.ingest(path / "again.rz", frames.edges, nodes=frames.vertices.drop(columns="vertex"))
+        with rz.open(path / "again.rz") as graph:
+            assert graph.vertices_to_arrow(["title"]).read_all()["title"].to_pylist() == titles
+            assert graph.edges_to_arrow().read_all().sort_by("src")["word"].to_pylist() == words
+
+
 def test_zarr():
     if not there("zarr"):
         return

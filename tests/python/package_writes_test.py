@@ -124,7 +124,7 @@ def test_put_edges():
         rz.ingest(path / "g.rz", example.edges, vertices=300,
                   edge_arrays={"weight": example.weights, "stamp": stamps, "flow": stamps / 8})
         with rz.open(path / "g.rz", mode="w") as graph:
-            assert graph.edge_attributes == {"stamp": (np.dtype(np.int64), 1), "flow": (np.dtype(np.float32), 1)}
+            assert graph.edge_attributes == {"stamp": (np.dtype(np.int64), 1), "flow": (np.dtype(np.float64), 1)}
             src, dst = RNG.integers(0, 300, (2, 500))
             weights = RNG.random(500, dtype=np.float32)
             by_name = {"stamp": RNG.integers(0, 99, 500), "flow": RNG.random(500, dtype=np.float32)}
@@ -219,7 +219,8 @@ def test_attributes_by_name():
                     ("no attribute 'amuont'", lambda: batch.put_edge(0, 1, attributes={"amuont": 3})),
                     ("'at' has 2 value(s) per edge, but 1", lambda: batch.put_edge(0, 1, attributes={"at": 3})),
                     ("without names", lambda: batch.put_edges([0], [1], attributes=[[1]])),
-                    ("src and dst", lambda: batch.put_edges({"a": [1], "b": [2]})),
+                    ("'a', 'b'", lambda: batch.put_edges({"a": [1], "b": [2]})),
+                    ("int or float", lambda: batch.put_edges({"src": [1], "dst": [2], "zeal": ["a"]})),
                     ("no attribute 'zele'", lambda: batch.put_edges({"src": [1], "dst": [2], "zele": [3]})),
                     ("'from', 'u'", lambda: batch.put_edges({"from": [1], "u": [1], "dst": [2]})),
                     ("give one", lambda: batch.put_edges({"src": [1], "dst": [2], "type": ["r"]}, type="s"))):

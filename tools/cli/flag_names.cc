@@ -41,6 +41,7 @@ struct FlagOfValue {
 constexpr auto kValues = std::to_array<FlagOfValue>({
     {"edge_weights", "false", "edge-weights", "ignore"},
     {"edge_weights", "true", "edge-weights", "use"},
+    {"header", "false", "no-header", ""},
     {"test", "false", "no-test", ""},
 });
 

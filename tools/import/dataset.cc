@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "index/generation/graph_builder.h"
-#include "index/ingest/edge_rows.h"
 #include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
 #include "index/input/input_stream.h"

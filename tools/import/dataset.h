@@ -15,7 +15,8 @@ namespace rhizome {
 
 /// A recognised data set as input of Ingest. Its files remain where they are and are read in place.
 struct Dataset {
-  IngestOptions options;
+  /// Edge files have two columns and no header.
+  IngestOptions options = {.columns = {"src", "dst"}, .header = false};
 
   /// Parts of the data set that are not imported, each with the reason.
   std::vector<std::string> left_out;

@@ -15,6 +15,7 @@
 #include "rhizome/text_values.h"
 #include "storage/array/array_facts.h"
 #include "storage/base/half.h"
+#include "storage/section/untrusted_json.h"
 
 // Conversion of array elements: binary to float32, JSON and text (ToFloats, ToJson, ElementText),
 // text and JSON to binary (ParseElement, ParseElementJson), and the class names of a store
@@ -30,6 +31,14 @@ T ElementAt(std::span<const std::byte> raw, std::size_t i) {
   return element;
 }
 
+/// Returns element i of a type of two bytes, float16 or bfloat16.
+float NarrowAt(DataType dtype, std::span<const std::byte> raw, std::size_t i) {
+  float wide = 0;
+  static_cast<void>(ConvertElements(dtype, raw.subspan(2 * i, 2), DataType::kFloat32,
+                                    std::as_writable_bytes(std::span(&wide, 1))));
+  return wide;
+}
+
 /// Calls `use` with element i of `raw` as a C++ type that holds it exactly.
 template <typename Use>
 void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i, Use use) {
@@ -37,7 +46,7 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
     case DataType::kFloat32:
       return use(ElementAt<float>(raw, i));
     case DataType::kFloat16:
-      return use(HalfToFloat(ElementAt<std::uint16_t>(raw, i)));
+      return use(NarrowAt(dtype, raw, i));
     case DataType::kInt64:
       return use(ElementAt<std::int64_t>(raw, i));
     case DataType::kInt32:
@@ -53,7 +62,7 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
     case DataType::kBool:
       return use(ElementAt<std::uint8_t>(raw, i) != 0);
     case DataType::kBfloat16:
-      return use(BfloatToFloat(ElementAt<std::uint16_t>(raw, i)));
+      return use(NarrowAt(dtype, raw, i));
     case DataType::kFloat64:
       return use(ElementAt<double>(raw, i));
     case DataType::kInvalid:

@@ -158,10 +158,10 @@ class GraphBoltReader {
 
   Result<EdgeFile> EdgesOf(const nlohmann::json& item) const {
     EdgeFile file;
-    file.sources_first = TextOf(item, "format") == "numpy";
-    RHIZOME_ASSIGN_OR_RETURN(file.path, file.sources_first
-                                            ? FileOf(item, "graph.edges", "numpy", ".npy")
-                                            : FileOf(item, "graph.edges", "csv", ".csv"));
+    const bool numpy = TextOf(item, "format") == "numpy";
+    file.sources_first = numpy;
+    RHIZOME_ASSIGN_OR_RETURN(file.path, numpy ? FileOf(item, "graph.edges", "numpy", ".npy")
+                                              : FileOf(item, "graph.edges", "csv", ".csv"));
     return file;
   }
 

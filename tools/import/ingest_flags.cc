@@ -5,8 +5,8 @@
 #include <charconv>
 #include <map>
 
-#include "index/ingest/edge_rows.h"
 #include "index/ingest/row_sources.h"
+#include "index/input/convert.h"
 #include "storage/array/array_facts.h"
 #include "storage/io/files.h"
 #include "tools/import/homes_json.h"
@@ -35,15 +35,16 @@ void AddTypes(CLI::App& verb, std::map<std::string, std::string>& types) {
 void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
   IngestOptions& options = flags.options;
   verb.add_option("--edges", flags.edges,
-                  "Edge files: TSV, CSV or .npy (int64 [m, 2]); plain, .gz or .zst")
-      ->required()
+                  "Edge files: text, Matrix Market, or .npy (integers [m, 2] or [2, m]); plain or "
+                  "compressed by gzip or zstd")
       ->type_name("F...");
   verb.add_option("--nodes", flags.nodes, "Node file with one line per vertex")->type_name("F");
   verb.add_option("--array", flags.arrays,
-                  "Array with one row per vertex: .npy, a Zarr v3 folder, or lines 'row column "
-                  "value' with DIM columns")
+                  "Array with one row per vertex: .npy, F.npz:MEMBER, a Zarr v3 folder, or text "
+                  "with one row a line; F:coo:DIM: lines 'row column value' of an array with DIM "
+                  "columns")
       ->allow_extra_args(false)
-      ->type_name("NAME=F[:DIM]");
+      ->type_name("NAME=F[:coo:DIM]");
   verb.add_option("--edge-array", flags.edge_arrays,
                   "Edge attribute: .npy or a Zarr v3 folder with one row per edge, in the order of "
                   "--edges; NAME weight: edge weights")
@@ -51,17 +52,36 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       ->type_name("NAME=F");
   AddList(verb, "--columns", options.columns,
           "Columns of the edge files: src, dst, type, weight; - skips a column; others, such as "
-          "time, become edge attributes")
-      ->default_str("src,dst");
+          "time, become edge attributes; default: by the names in the header, or src,dst");
   AddList(verb, "--node-columns", options.node_columns,
           "Columns of the node file: id, label, split, type; others become arrays: of texts, "
-          "numbers, or of splits, one letter (t, v, e, n) for each")
-      ->default_str("id");
+          "numbers, or of splits, one letter (t, v, e, n) for each; default: by the names in the "
+          "header, or id");
   AddTypes(verb, options.types);
   verb.add_option("--split-column", options.split_column,
                   "Split column to use if there are several")
       ->type_name("NAME");
-  verb.add_flag("--header", options.header, "Skip the first line of every text file");
+  auto* header = verb.add_flag_callback(
+      "--header", [&options] { options.header = true; },
+      "The first line of every text file is a header; default: found in each file");
+  verb.add_flag_callback(
+          "--no-header", [&options] { options.header = false; }, "No text file has a header")
+      ->excludes(header);
+  verb.add_option_function<std::string>(
+          "--delimiter",
+          [&options](const std::string& given) {
+            options.delimiter = ParseDelimiter(given);
+            if (!options.delimiter)
+              throw CLI::ValidationError(
+                  "--delimiter", "'" + given + "' is not one of tab|comma|semicolon|pipe|blanks");
+          },
+          "What separates the fields of text files; default: found in each file")
+      ->type_name("tab|comma|semicolon|pipe|blanks");
+  AddList(verb, "--end-types", options.end_types,
+          "Types of the sources and of the destinations of edges, if these are two kinds of "
+          "vertices with overlapping ids: id 7 becomes user:7; default: by names such as userId "
+          "and movieId")
+      ->type_name("TYPE,TYPE");
   AddChoice<IdType>(
       verb, "--id-type", options.id_type,
       {{"auto", IdType::kAuto}, {"integer", IdType::kInteger}, {"string", IdType::kString}},
@@ -83,7 +103,7 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
   const std::size_t equals = given.find('=');
   if (equals == given.npos || equals + 1 == given.size()) {
     return Fail(Status::InvalidArgument(
-        fmt::format("--array '{}': write NAME=FILE, or NAME=FILE:DIM for triplets", given)));
+        fmt::format("--array '{}': write NAME=FILE, or NAME=FILE:coo:DIM for triplets", given)));
   }
   ArrayFile array;
   array.name = given.substr(0, equals);
@@ -91,7 +111,8 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
   RHIZOME_RETURN_IF_ERROR(CheckName("array", array.name));
   std::string file = given.substr(equals + 1);
   const std::size_t colon = file.rfind(':');
-  if (colon != file.npos) {
+  const bool npz = colon != file.npos && std::string_view(file).substr(0, colon).ends_with(".npz");
+  if (colon != file.npos && !npz) {
     const char* const end = file.data() + file.size();
     const auto [rest, error] = std::from_chars(file.data() + colon + 1, end, array.dim);
     // A colon may be part of the file's name; only digits after it are a dimension.
@@ -101,6 +122,10 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
             fmt::format("--array '{}': the dimension must be at least 1", given)));
       }
       file.resize(colon);
+      if (file.ends_with(":coo")) {
+        array.triplets = true;
+        file.resize(file.size() - 4);
+      }
     } else {
       array.dim = 0;
     }
@@ -149,6 +174,7 @@ void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
 
 Result<IngestOptions> IngestFlags::ToOptions() const {
   IngestOptions result = options;
+  for (const std::string& path : inputs) result.inputs.emplace_back(path);
   for (const std::string& path : edges) result.edges.emplace_back(path);
   if (!nodes.empty()) result.nodes = nodes;
   for (const std::string& given : arrays) {

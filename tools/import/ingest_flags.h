@@ -13,6 +13,7 @@ namespace rhizome {
 /// Flags for the input and the layout of a new store, shared by `ingest` and `plan ingest`.
 struct IngestFlags {
   std::string store;
+  std::vector<std::string> inputs;  ///< files, or one folder, whose kind is found
   std::vector<std::string> edges;
   std::string nodes;
   std::vector<std::string> arrays;
@@ -26,7 +27,7 @@ struct IngestFlags {
   Result<IngestOptions> ToOptions() const;
 };
 
-/// Parses "NAME=F" or "NAME=F:DIM", the value of --array.
+/// Parses "NAME=F", "NAME=F:coo:DIM" or "NAME=F:DIM", the value of --array.
 Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype);
 
 /// Adds --dtype.

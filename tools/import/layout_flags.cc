@@ -214,6 +214,8 @@ Answer IngestAnswer(const Session& session, const std::string& store, const Inge
   fields["base_memory_bytes"] = base_memory_bytes;
   fields["peak_memory_bytes"] = PeakResidentBytes();
   fields["bad_lines"] = report.bad_lines;
+  fields["notes"] = report.notes;
+  for (const std::string& note : report.notes) Tell(session, "note", note);
   PartitionOptions used = partition;
   used.kind = ParseStoredPartitioner(report.info.partitioner).value_or(PartitionerKind::kRandom);
   used.partitions = report.info.partitions;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 

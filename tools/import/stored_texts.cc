@@ -28,7 +28,8 @@ Result<std::string> Listed(const TextValues& texts) {
   std::iota(codes.begin(), codes.end(), std::int64_t{0});
   RHIZOME_ASSIGN_OR_RETURN(const auto shown, texts.TextsOf(codes));
   std::string list;
-  for (const std::string& text : shown) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", text);
+  for (const std::string& text : shown)
+    list += fmt::format("{}'{}'", list.empty() ? "" : ", ", text);
   return texts.size() > kShown ? list + ", ..." : list;
 }
 

@@ -13,9 +13,9 @@
 
 namespace rhizome {
 
-/// The texts of a graph's arrays, opened at their first use. This is the one place where the code of
-/// a text becomes the text that people see and write.
-/// Threads: one at a time. Ownership: the graph must outlive it.
+/// The texts of a graph's arrays, opened at their first use. This is the one place where the code
+/// of a text becomes the text that people see and write. Threads: one at a time. Ownership: the
+/// graph must outlive it.
 class StoredTexts {
  public:
   explicit StoredTexts(const Graph& graph) : graph_(graph) {}

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "index/graph/live_vertices.h"
-#include "tools/cli/id_text.h"
 #include "index/input/npy_header.h"
+#include "tools/cli/id_text.h"
 #include "tools/cli/text_output.h"
 #include "tools/output/row_files.h"
 

@@ -4,6 +4,7 @@
 
 #include "cache/job/process_memory.h"
 #include "index/graph/compaction_watch.h"
+#include "index/input/timestamp.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
 #include "tools/import/gnn_flags.h"
@@ -42,13 +43,15 @@ std::string DescribeCompact(const Json& f) {
                      HumanSeconds(f["seconds"]));
 }
 
-/// Parses --expire, such as "time<1700000000".
+/// Parses --expire, such as "time<1700000000" or "time<2024-05-01".
 Status ParseExpire(const std::string& given, CompactOptions& options) {
   const std::size_t at = given.find('<');
-  const auto before = at == given.npos ? std::nullopt : ParseCanonicalInteger(given.substr(at + 1));
+  const std::string bound = at == given.npos ? "" : given.substr(at + 1);
+  auto before = ParseCanonicalInteger(bound);
+  if (!before) before = ParseTimestamp(bound);
   if (at == 0 || !before)
-    return Status::InvalidArgument(
-        fmt::format("--expire '{}': write ATTRIBUTE<NUMBER, such as time<1700000000", given));
+    return Status::InvalidArgument(fmt::format(
+        "--expire '{}': write ATTRIBUTE<NUMBER, such as time<1700000000, or a date", given));
   options.expire_attribute = given.substr(0, at);
   options.expire_before = *before;
   return Status::Ok();
@@ -165,7 +168,8 @@ void AddCompactVerb(CLI::App& root, Session& session) {
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--expire", flags->expire,
-                   "Drop edges whose attribute is below a bound, such as time<1700000000")
+                   "Drop edges whose attribute is below a bound, such as time<1700000000, or "
+                   "time<2024-05-01 if it has times")
       ->type_name("ATTRIBUTE<NUMBER");
   verb->add_option("--keep-generations", options.keep_generations,
                    "Number of earlier generations to keep on disk from now on, for programs that "

@@ -12,29 +12,18 @@
 #include "tools/import/layout_flags.h"
 #include "tools/import/ogb.h"
 #include "tools/import/wordnet.h"
+#include "tools/verbs/import_run.h"
 #include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {
-
-struct ImportFlags {
-  std::string name;
-  std::string store;
-  std::string from;
-  std::uint64_t feature_dim = 128;
-  std::string split;
-  bool undirected = false;
-  IngestOptions::Spill spill = IngestOptions::Spill::kAuto;
-  Path scratch;
-  LayoutFlags layout;
-};
 
 /// Attaches the class names that `similar` prints.
 void AttachLabelNames(GraphInput& graph) {
   Json names = Json::array();
   for (const std::string_view name : WordNetLabelNames()) names.push_back(name);
   for (ArrayInput& array : graph.arrays) {
-    if (array.name == "label") array.attributes.emplace_back(kLabelNames, names.dump());
+    if (array.name == "label") array.attributes.emplace_back(kLabelNamesAttribute, names.dump());
   }
 }
 
@@ -94,6 +83,8 @@ Json VertexRangesJson(const std::vector<VertexRange>& ranges) {
   return list;
 }
 
+}  // namespace
+
 // Imports a data set: (1) prepares the memory limit; (2) reads WordNet, or the description of an
 // OGB or GraphBolt data set, as input of Ingest; (3) ingests it; (4) reports the parts that were
 // left out and the id ranges of vertex types.
@@ -131,7 +122,12 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
   return answer;
 }
 
-}  // namespace
+std::string KindOfFolder(const Path& folder) {
+  std::error_code unknown;
+  if (std::filesystem::exists(folder / "rhizome.json", unknown)) return "export";
+  if (std::filesystem::exists(folder / "metadata.yaml", unknown)) return "graphbolt";
+  return std::filesystem::is_directory(folder / "raw", unknown) ? "ogb" : "";
+}
 
 void AddImportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ImportFlags>();

@@ -84,6 +84,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"rows", entry.rows},
          {"dim", entry.dim},
          {"dtype", DataTypeName(entry.dtype)},
+         {"type", TypeOf(entry.attributes)},
          {"layout", ArrayLayoutName(entry.layout)},
          {"codec", CodecName(entry.codec.kind)},
          {"chunk_rows", entry.chunk_rows},
@@ -92,6 +93,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"lost_rows", LostRowsOf(entry)},
          {"lost_rows_hold", ShownMissingRow(entry)},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
+         {"text_bytes", BytesBelow(manifest, fmt::format("{}{}/", kTextsPrefix, entry.name))},
          {"sidecar_bytes",
           BytesBelow(manifest, ArrayFolder(SidecarName(entry.name), entry.form) + "/")}});
   }
@@ -186,7 +188,8 @@ std::string DescribeInfo(const Json& f) {
   table.Add({"array", "rows", "dim", "dtype", "layout", "codec", "size"});
   for (const Json& a : f["arrays"]) {
     table.Add({ShownName(a["name"].get<std::string>()), WithCommas(a["rows"]), WithCommas(a["dim"]),
-               a["dtype"], a["layout"], a["codec"], HumanBytes(a["bytes"])});
+               a["type"] == kTypeText ? a["type"] : a["dtype"], a["layout"], a["codec"],
+               HumanBytes(a["bytes"].get<std::uint64_t>() + a["text_bytes"].get<std::uint64_t>())});
   }
   text += "\n" + table.ToString();
   for (const Json& a : f["arrays"])
@@ -380,8 +383,8 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
       info.edges == 0 ? 0.0 : static_cast<double>(topology_bytes) / static_cast<double>(info.edges);
   fields["order_bytes"] = BytesBelow(manifest, "order/");
   fields["dictionary_bytes"] = BytesBelow(manifest, "ids/");
-  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) -
-                          SidecarBytes(manifest);
+  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) +
+                          BytesBelow(manifest, kTextsPrefix) - SidecarBytes(manifest);
   fields["sidecar_bytes"] = SidecarBytes(manifest);
   fields["total_bytes"] = BytesBelow(manifest, "");
   RHIZOME_RETURN_IF_ERROR(AddDeltaFields(*store, fields));

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "index/generation/graph_builder.h"
@@ -98,9 +100,8 @@ class EdgeAttribute {
 
   /// Returns the values of edges: one of each, or an array if the attribute has several.
   Result<std::vector<Json>> Read(std::span<const std::int64_t> edges) const {
+    RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadBytes(edges));
     const std::size_t row_bytes = info_.dim * DataTypeBytes(info_.dtype);
-    std::vector<std::byte> bytes(edges.size() * row_bytes);
-    RHIZOME_RETURN_IF_ERROR(ReadEdgeRows(graph_, info_.name, edges, bytes));
     std::vector<Json> values;
     values.reserve(edges.size());
     for (std::size_t i = 0; i < edges.size(); ++i) {
@@ -111,7 +112,41 @@ class EdgeAttribute {
     return values;
   }
 
+  /// Returns the value of each edge as a number; NaN for null. The attribute has one value per
+  /// edge.
+  Result<std::vector<long double>> Keys(std::span<const std::int64_t> edges) const {
+    RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadBytes(edges));
+    switch (info_.dtype) {
+      case DataType::kFloat32:
+        return KeysAs<float>(bytes);
+      case DataType::kFloat64:
+        return KeysAs<double>(bytes);
+      default:
+        return KeysAs<std::int64_t>(bytes);
+    }
+  }
+
  private:
+  Result<std::vector<std::byte>> ReadBytes(std::span<const std::int64_t> edges) const {
+    std::vector<std::byte> bytes(edges.size() * info_.dim * DataTypeBytes(info_.dtype));
+    RHIZOME_RETURN_IF_ERROR(ReadEdgeRows(graph_, info_.name, edges, bytes));
+    return bytes;
+  }
+
+  template <typename T>
+  std::vector<long double> KeysAs(std::span<const std::byte> bytes) const {
+    const std::optional<std::int64_t> null =
+        std::is_integral_v<T> ? NullOf(info_.attributes) : std::nullopt;
+    std::vector<long double> keys(bytes.size() / sizeof(T));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      T value{};
+      std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+      const bool is_null = null && value == static_cast<T>(*null);
+      keys[i] = is_null ? std::numeric_limits<long double>::quiet_NaN() : value;
+    }
+    return keys;
+  }
+
   const GraphSnapshot& graph_;
   StoredTexts& texts_;
   const EdgeAttributeInfo info_;
@@ -123,14 +158,6 @@ std::vector<EdgeAttribute> AttributesOf(const GraphSnapshot& graph, StoredTexts&
   for (const EdgeAttributeInfo& info : graph.edge_attributes())
     attributes.emplace_back(graph, texts, info);
   return attributes;
-}
-
-long double KeyOf(const Json& value) {
-  if (value.is_number_integer()) return static_cast<long double>(value.get<std::int64_t>());
-  if (value.is_number()) return static_cast<long double>(value.get<double>());
-  constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
-  if (value == "Infinity") return kInfinity;
-  return value == "-Infinity" ? -kInfinity : std::numeric_limits<long double>::quiet_NaN();
 }
 
 /// Assigns the value to sort by to each edge, and offers it to a selection.
@@ -171,9 +198,8 @@ class Sorter {
     if (waiting_.empty()) return Status::Ok();
     std::vector<std::int64_t> numbers;
     for (const EdgeOfVertex& edge : waiting_) numbers.push_back(edge.edge.value());
-    RHIZOME_ASSIGN_OR_RETURN(const auto values, attribute_->Read(numbers));
-    for (std::size_t i = 0; i < waiting_.size(); ++i)
-      selection_.Offer({waiting_[i], KeyOf(values[i])});
+    RHIZOME_ASSIGN_OR_RETURN(const auto keys, attribute_->Keys(numbers));
+    for (std::size_t i = 0; i < waiting_.size(); ++i) selection_.Offer({waiting_[i], keys[i]});
     waiting_.clear();
     return Status::Ok();
   }

@@ -174,14 +174,16 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
               "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags,
               RunPartition);
   verb->add_option("--edges", flags->edges,
-                   "Edge files: TSV, CSV or .npy (int64 [m, 2]); plain, .gz or .zst; of an "
-                   "undirected graph each pair once")
+                   "Edge files: text, Matrix Market, or .npy (integers [m, 2] or [2, m]); plain or "
+                   "compressed by gzip or zstd; of an undirected graph each pair once")
       ->required()
       ->type_name("F...");
   AddList(*verb, "--columns", flags->input.columns,
-          "Columns of text files: src, dst; - skips a column")
-      ->default_str("src,dst");
-  verb->add_flag("--header", flags->input.header, "Skip the first line of text files");
+          "Columns of text files: src, dst; - skips a column; default: by the names in the "
+          "header, or src,dst");
+  verb->add_flag_callback(
+      "--header", [flags] { flags->input.header = true; },
+      "The first line of text files is a header; default: found in each file");
   verb->add_option("--vertices", flags->input.vertices,
                    "Number of vertices, with ids 0..N-1; larger ids are refused")
       ->type_name("N");

@@ -103,10 +103,12 @@ void AddPlanVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->store,
                    "Folder that would be created; default: the current folder");
   AddIngestFlags(*verb, *flags);
+  verb->get_option("--edges")->required();
   ArrangeOptions(*verb,
                  {"edges", "nodes", "node-columns", "array", "columns", "header", "partitions",
                   "memory", "threads"},
-                 {"edge-array", "undirected", "vertices", "dtype", "homes", "layout", "codec"});
+                 {"no-header", "delimiter", "end-types", "edge-array", "undirected", "vertices",
+                  "dtype", "homes", "layout", "codec"});
   AddPlanInfer(*plan, session);
   AddPlanTrain(*plan, session);
 }

@@ -17,6 +17,7 @@
 #include "rhizome/job_control.h"
 #include "rhizome/manifest.h"
 #include "rhizome/status.h"
+#include "rhizome/text_dialect.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {
@@ -112,13 +113,19 @@ struct BuildOptions {
 /// Type of the external ids in the input files.
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 
-/// An array file: .npy; the folder of a Zarr v3 array (see ZarrSourceFormat for the accepted ones);
-/// or sparse triplets `row column value` as TSV. Files may be plain, .gz or .zst.
+/// An array file: .npy; a member of .npz ("x.npz:feat"); the folder of a Zarr v3 array (see
+/// ZarrSourceFormat for the accepted ones); text with one row a line (int64 if all values are
+/// integers, otherwise float32); or sparse triplets `row column value` as text. Files may be
+/// compressed by gzip or zstd.
 struct ArrayFile {
   std::string name;
   Path path;
   /// Required for triplets; checked for other files. 0: the width of the file.
   std::uint64_t dim = 0;
+
+  /// Whether a text file has triplets. Unset: rows, unless `dim` is given and only triplets have
+  /// the file's number of columns; refused if both do.
+  std::optional<bool> triplets = {};
 
   /// Target dtype; unset: the dtype of the file (triplets: float32; uint64 is stored as int64). A
   /// value that does not fit is refused; floats are rounded only to a dtype that is named here.
@@ -134,7 +141,7 @@ struct ArrayFile {
   /// ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
 
-  /// If set, the rows are int64 codes of these texts: code c stands for text c, and -1 for none.
+  /// If set, the rows are int64 codes of these texts: code c is text c, and -1 is none.
   /// The texts ascend strictly by their bytes; none is empty.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };
@@ -145,8 +152,8 @@ struct IdRange {
   std::uint64_t count = 0;
 };
 
-/// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst. Alternatively,
-/// edges in memory.
+/// An edge file: text; a Matrix Market file of coordinates; or .npy, integers [m, 2] or [2, m];
+/// each plain or compressed by gzip or zstd. Alternatively, edges in memory.
 struct EdgeFile {
   /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
@@ -162,7 +169,9 @@ struct EdgeFile {
   std::string type = {};  ///< type of all edges in the file; if one file has it, all must
   std::optional<IdRange> src = {};
   std::optional<IdRange> dst = {};
-  bool sources_first = false;  ///< for .npy: shape [2, m], all sources, then all destinations
+  /// For .npy: whether the shape is [2, m], all sources, then all destinations. Unset: by the
+  /// shape; [2, 2] is then refused.
+  std::optional<bool> sources_first = {};
   /// The expected number of edges; any other number is an error.
   std::optional<std::uint64_t> edges = {};
 };
@@ -198,6 +207,10 @@ struct IngestOptions {
   std::vector<EdgeFile> edges = {};
   std::optional<Path> nodes = {};
 
+  /// Files whose kind is found by their content: edge files, one node file, and .npy arrays, which
+  /// get the names of their files (sniff.h).
+  std::vector<Path> inputs = {};
+
   /// Ids in memory, which replace the lines of `nodes`; `nodes` then appears only in messages, and
   /// `node_columns` must be just "id", or "id" and "type" with `node_types`. A repeated id is an
   /// error. Memory: as EdgeFile::spans.
@@ -211,13 +224,15 @@ struct IngestOptions {
 
   /// The columns of edge files: src, dst, type, weight, or "-" to skip a column. Other names become
   /// edge attributes, of the type of their values (`types`); `time` must be integers or dates.
-  std::vector<std::string> columns = {"src", "dst"};
-  std::vector<std::string> node_columns = {"id"};  ///< id, label, split, type, ntype, name, ...
-  std::string split_column = {};                   ///< name of the split column; empty: "split"
+  /// Empty: found by Sniff.
+  std::vector<std::string> columns = {};
+  /// The columns of the node file: id, label, split, type, ntype, name, ... Empty: found by Sniff.
+  std::vector<std::string> node_columns = {};
+  std::string split_column = {};  ///< name of the split column; empty: "split"
 
   /// Types of columns of text files that become arrays or edge attributes, by name: bool, int8,
   /// int16, int32, int64, uint8, uint32, float32, float64, timestamp or text. A value of another
-  /// type is refused. Edge attributes of integers are int64 in the store.
+  /// type is refused. Edge attributes of integers are int64 in the store; label is int64 or text.
   ///
   /// A column that is not named here is int64 if all numbers are integers; float32 if float32 keeps
   /// the decimal of each number, otherwise float64; bool (true, false); or int64 microseconds since
@@ -225,7 +240,15 @@ struct IngestOptions {
   /// field, null, NA or nan means that there is no value: NaN in floats, and otherwise the integer
   /// in the attribute `null`. A number that no such type holds exactly is refused.
   std::map<std::string, std::string> types = {};
-  bool header = false;  ///< skip the first line of every text file
+
+  /// Whether text files have a header. Unset: found by Sniff, for each file.
+  std::optional<bool> header = {};
+  std::optional<Delimiter> delimiter = {};  ///< of text files; unset: found by Sniff, for each file
+
+  /// For edges between two kinds of vertices whose ids overlap: the type of all sources and the
+  /// type of all destinations. An id 7 becomes the text "user:7". With a node file, its type column
+  /// must have these types. Empty: one kind of vertices, or found by Sniff (userId, movieId).
+  std::vector<std::string> end_types = {};
   IdType id_type = IdType::kAuto;
   bool undirected = false;
   std::optional<std::uint64_t> vertices = {};  ///< number of vertices, for dense ids
@@ -279,6 +302,9 @@ struct IngestReport {
   std::optional<StoredHomes> homes = {};  ///< set if homes were requested
   bool spilled = false;                   ///< whether spill files were used
   std::uint64_t spilled_bytes = 0;        ///< bytes written to spill files
+
+  /// Choices that were made where the input leaves one, and skipped lines: one sentence each.
+  std::vector<std::string> notes = {};
 };
 
 /// Reads input files and writes them as a new store at `path`. Unless it returns OK, no store
@@ -292,7 +318,7 @@ struct IngestReport {
 /// dne), hdrf replaces it.
 ///
 /// Ids: if all are canonical decimals, they are integers, otherwise strings. Integers that are
-/// exactly 0..n-1 (including those that --vertices implies, and rows of arrays without a nodes
+/// exactly 0..n-1 (including those that `vertices` implies, and rows of arrays without a nodes
 /// file) are the vertex ids; others are numbered in order of first occurrence: nodes file, then
 /// edges, src before dst.
 ///

@@ -16,19 +16,17 @@
 namespace RHIZOME_API rhizome {
 
 /// The texts of an array of texts: of a text property, an edge attribute, or `label`. The array
-/// holds int64 codes (its attribute `type` is `text`); each code from 0 to size() - 1 stands for one
-/// text, and -1 for none. An ingestion numbers the texts in ascending order of their bytes. Texts
-/// are on disk: a look-up reads one chunk, about 256 KiB, and the last chunks are kept in memory.
-/// Threads: any.
-/// Ownership: it holds a snapshot of the graph.
+/// holds int64 codes (its attribute `type` is `text`); each code from 0 to size() - 1 is the number
+/// of one text, and -1 for none. An ingestion numbers the texts in ascending order of their bytes.
+/// Texts are on disk: a look-up reads one chunk, about 256 KiB, and the last chunks are kept in
+/// memory. Threads: any. Ownership: it holds a snapshot of the graph.
 class TextValues {
  public:
   /// Opens the texts of an array, given by name or reference (Manifest::FindArray), or of an edge
   /// attribute, given by name. Reads no text.
   /// Errors: kNotFound, no such array; kInvalidArgument, the array does not hold texts;
   /// kCorruption, its files are not those that its attributes describe.
-  static Result<std::shared_ptr<const TextValues>> Open(const Graph& graph,
-                                                        std::string_view array);
+  static Result<std::shared_ptr<const TextValues>> Open(const Graph& graph, std::string_view array);
 
   /// As above; nullptr if there is no such array, or if it does not hold texts.
   static Result<std::shared_ptr<const TextValues>> OpenIfAny(const Graph& graph,
@@ -54,7 +52,7 @@ class TextValues {
   /// Errors: kInvalidArgument, there are more than `max_texts`; as TextOf.
   Result<std::vector<std::string>> All(std::uint64_t max_texts) const;
 
-  /// Returns the code of a text; -1 for an empty text; nullopt if no code stands for it.
+  /// Returns the code of a text; -1 for an empty text; nullopt if there is none.
   /// Errors: kCorruption; kIoError.
   Result<std::optional<std::int64_t>> CodeOf(std::string_view text) const;
 

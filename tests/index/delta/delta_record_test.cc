@@ -64,6 +64,26 @@ TEST(DeltaRecordTest, DecodesToTheRunThatWasEncoded) {
   }
 }
 
+// Builds that know only plain names of types must refuse the record.
+TEST(DeltaRecordTest, OnlyNamesThatAreNotPlainNeedVersion3) {
+  const auto version_of = [](const std::string& type, std::uint64_t types) {
+    const DeltaContext context{
+        .vertices = 2, .vertex_types = 1, .edge_types = types, .first = true};
+    DeltaRunBuilder builder(/*symmetric=*/false, /*attribute_count=*/0, /*first_vertex=*/2);
+    builder.AddEdgeType(type);
+    const auto record = EncodeDeltaRecord(builder.Finish(7), context);
+    const auto decoded = DecodeDeltaRecord(record, 7, context);
+    EXPECT_OK(decoded);
+    if (decoded) EXPECT_EQ(decoded->new_edge_types, std::vector<std::string>{type});
+    return static_cast<int>(record[0]);
+  };
+  EXPECT_EQ(version_of("likes", 1), 2);
+  EXPECT_EQ(version_of("likes", 4095), 2);
+  EXPECT_EQ(version_of("likes", 4096), 3);
+  EXPECT_EQ(version_of("part of", 1), 3);
+  EXPECT_EQ(version_of(std::string(512, 'x'), 1), 3);
+}
+
 TEST(DeltaRecordTest, RefusesEveryTruncationAndEveryByteMore) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 20; ++round) {

@@ -25,9 +25,11 @@
 namespace rhizome {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TempDir;
+using ::testing::UnorderedElementsAre;
 using testing::WriteInput;
 
 FileSystem& fs = FileSystem::Posix();
@@ -43,6 +45,7 @@ class TextValuesTest : public ::testing::Test {
   IngestOptions Options(IngestOptions::Spill spill = IngestOptions::Spill::kNever) {
     IngestOptions options;
     options.edges = {EdgeFile(dir_ / "edges.csv")};
+    options.header = false;
     options.nodes = dir_ / "nodes.csv";
     options.node_columns = {"id", "label", "title"};
     options.spill = spill;
@@ -53,6 +56,7 @@ class TextValuesTest : public ::testing::Test {
   void IngestInto(const std::string& store, const IngestOptions& options) {
     const auto report = Ingest(fs, dir_ / store, options, JobControl());
     ASSERT_OK(report);
+    notes_ = report->notes;
   }
 
   std::unique_ptr<Graph> Open(const std::string& store, Mode mode = Mode::kRead) {
@@ -87,6 +91,7 @@ class TextValuesTest : public ::testing::Test {
   }
 
   TempDir dir_;
+  std::vector<std::string> notes_;  // of the last ingestion
 };
 
 TEST_F(TextValuesTest, ClassNamesAndPropertiesAreThoseOfTheLines) {
@@ -116,11 +121,39 @@ TEST_F(TextValuesTest, IntegersAndTextsInOneColumnAreTexts) {
   WriteInput(dir_ / "edges.csv", "0,1\n");
   WriteInput(dir_ / "nodes.csv", "0,3,10\n1,-1,9\n2,drama,ten\n3,20,10\n");
   IngestInto("store", Options());
+  const std::string place = (dir_ / "nodes.csv").string() + ":3";
+  EXPECT_THAT(notes_,
+              UnorderedElementsAre(AllOf(HasSubstr("'label'"), HasSubstr("'drama' at " + place)),
+                                   AllOf(HasSubstr("'title'"), HasSubstr("'ten' at " + place))));
   const auto graph = Open("store");
   ASSERT_NE(graph, nullptr);
   EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("20", "3", "drama"));
   EXPECT_THAT(TextsOf(*graph, "label", 4), ElementsAre("3", "", "drama", "20"));
   EXPECT_THAT(TextsOf(*graph, "title", 4), ElementsAre("10", "9", "ten", "10"));
+}
+
+TEST_F(TextValuesTest, TypesDecideBetweenNumbersAndTexts) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,3,10\n1,-1,9\n2,20,10\n");
+  IngestOptions options = Options();
+  options.node_columns = {"id", "label", "name"};
+  options.types = {{"label", "text"}, {"name", "int64"}};
+  IngestInto("store", options);
+  EXPECT_THAT(notes_, ElementsAre());
+  const auto graph = Open("store");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("20", "3"));
+  EXPECT_THAT(TextsOf(*graph, "label", 3), ElementsAre("3", "", "20"));
+  EXPECT_FALSE(TextValues::Open(*graph, "name"));
+
+  const auto refusal = [&](const std::string& type) {
+    options.types = {{"label", type}};
+    const auto refused = Ingest(fs, dir_ / "bad", options, JobControl());
+    return refused ? "accepted" : refused.error().message();
+  };
+  EXPECT_THAT(refusal("float32"), HasSubstr("its type is int64 or text, not float32"));
+  WriteInput(dir_ / "nodes.csv", "0,3,10\n1,drama,9\n");
+  EXPECT_THAT(refusal("int64"), HasSubstr("nodes.csv:2: the label 'drama' is not an integer"));
 }
 
 TEST_F(TextValuesTest, IntegerLabelsStayNumbers) {
@@ -142,7 +175,8 @@ TEST_F(TextValuesTest, IntegerLabelsStayNumbers) {
 
 TEST_F(TextValuesTest, RandomTextsAreFoundInBothDirections) {
   std::mt19937_64 random(testing::TestSeed());
-  const std::vector<std::string> kPieces = {"a", "b", "\"", ",", " ", "é", "漢", "🙂", "zz", "\t"};
+  const std::vector<std::string> kPieces = {"a", "b",  "\"",   ",",  " ",
+                                            "é", "漢", "🙂", "zz", "\t"};
   const std::size_t count = 4000;
   std::vector<std::string> titles;
   std::string nodes, edges;
@@ -182,7 +216,8 @@ TEST_F(TextValuesTest, RandomTextsAreFoundInBothDirections) {
 TEST_F(TextValuesTest, ManyTextsAreInManyChunks) {
   const std::size_t count = 40000;
   std::string nodes;
-  for (std::size_t i = 0; i < count; ++i) nodes += fmt::format("{},a,title number {:06}\n", i, count - i);
+  for (std::size_t i = 0; i < count; ++i)
+    nodes += fmt::format("{},a,title number {:06}\n", i, count - i);
   WriteInput(dir_ / "edges.csv", "0,1\n");
   WriteInput(dir_ / "nodes.csv", nodes);
   IngestInto("store", Options());
@@ -196,8 +231,8 @@ TEST_F(TextValuesTest, ManyTextsAreInManyChunks) {
     EXPECT_EQ(*(*texts)->TextOf(code), text);
     EXPECT_EQ(**(*texts)->CodeOf(text), code);
   }
-  EXPECT_EQ(*(*texts)->CodeOf("title"), std::nullopt);     // below all
-  EXPECT_EQ(*(*texts)->CodeOf("zz"), std::nullopt);        // above all
+  EXPECT_EQ(*(*texts)->CodeOf("title"), std::nullopt);  // below all
+  EXPECT_EQ(*(*texts)->CodeOf("zz"), std::nullopt);     // above all
   EXPECT_FALSE((*texts)->All(count - 1));
   EXPECT_EQ((*texts)->All(count)->size(), count);
 }
@@ -220,7 +255,7 @@ TEST_F(TextValuesTest, RowsThatArePutKeepTheirTextsInACompaction) {
     batch.PutRow(1, "title", std::vector<std::int64_t>{3});
     const auto refused = graph->Write(batch);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message(), HasSubstr("code 3 of 'title' stands for no text"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("code 3 of 'title' has no text"));
     for (const bool repartition : {false, true}) {
       CompactOptions options;
       options.repartition = repartition;
@@ -324,8 +359,8 @@ TEST_F(TextValuesTest, ArraysOfCodesMayBringTheirTexts) {
     file.open = [codes](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
       return std::make_unique<Rows>(codes);
     };
-    file.texts = std::make_shared<const std::vector<std::string>>(
-        std::vector<std::string>{"cat", "dog"});
+    file.texts =
+        std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"cat", "dog"});
     made.arrays = {file};
     return made;
   };
@@ -341,7 +376,7 @@ TEST_F(TextValuesTest, ArraysOfCodesMayBringTheirTexts) {
     bad.spill = spill;
     const auto refused = Ingest(fs, dir_ / "bad", bad, JobControl());
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message(), HasSubstr("code 2 stands for no text"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("code 2 has no text"));
   }
 }
 

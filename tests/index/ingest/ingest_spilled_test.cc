@@ -263,7 +263,7 @@ TEST_F(IngestSpilledTest, MalformedInputLeavesNothing) {
   refuse({.edges = {dir_ / "e.tsv"}, .columns = {"src", "dst", "-"}}, "e.tsv:2");
   refuse({.edges = {dir_ / "t.tsv"}, .columns = {"src", "dst", "time"}}, "t.tsv:2");
   refuse({.edges = {dir_ / "t.tsv"},
-          .arrays = {{.name = "s", .path = dir_ / "s.tsv", .dim = 3}},
+          .arrays = {{.name = "s", .path = dir_ / "s.tsv", .dim = 3, .triplets = true}},
           .columns = {"src", "dst", "-"}},
          "row 0, column 1 is repeated");
 }

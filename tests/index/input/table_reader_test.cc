@@ -45,11 +45,71 @@ class TableReaderTest : public ::testing::Test {
   testing::TempDir dir_;
 };
 
-TEST_F(TableReaderTest, TabsPartFieldsAndNothingElseIsSpecial) {
+TEST_F(TableReaderTest, TabsPartFieldsAndQuotesAreNotSpecial) {
   const Content content = Parse("a.tsv", "1\t2\n# \"x,\t\ty\r\n\nlast\tone");
-  EXPECT_EQ(content.lines, (Lines{{"1", "2"}, {"# \"x,", "", "y"}, {""}, {"last", "one"}}));
-  EXPECT_EQ(content.numbers, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(content.lines, (Lines{{"1", "2"}, {"# \"x,", "", "y"}, {"last", "one"}}));
+  EXPECT_EQ(content.numbers, (std::vector<std::uint64_t>{1, 2, 4}));
   EXPECT_TRUE(Parse("e.tsv", "").lines.empty());
+}
+
+TEST_F(TableReaderTest, BlanksAroundFieldsAreNotPartOfThem) {
+  EXPECT_EQ(Parse("a.tsv", " 1 \t 2\n3\t New  York \n").lines,
+            (Lines{{"1", "2"}, {"3", "New  York"}}));
+  EXPECT_EQ(Parse("a.csv", "1, 2\n\t3 ,4\t\n\" 5 \" , \"\" \n").lines,
+            (Lines{{"1", "2"}, {"3", "4"}, {" 5 ", ""}}));
+}
+
+TEST_F(TableReaderTest, BlankLinesAndCarriageReturnsAreSkipped) {
+  for (const char* name : {"a.tsv", "a.csv"}) {
+    const Content content = Parse(name, "\n1\r\r\n \r\n\r\n2\r\n\n\n");
+    EXPECT_EQ(content.lines, (Lines{{"1"}, {"2"}})) << name;
+    EXPECT_EQ(content.numbers, (std::vector<std::uint64_t>{2, 5})) << name;
+  }
+}
+
+TEST_F(TableReaderTest, EveryDelimiterSplits) {
+  const auto split = [&](std::string_view text, const TextDialect& dialect) {
+    auto reader = TableReader::Open(InputStream::OfText(std::string(text), "x"), dialect, false);
+    EXPECT_OK(reader);
+    Lines lines;
+    while (*(*reader)->ReadLine() == TableReader::Next::kFields)
+      lines.emplace_back((*reader)->fields().begin(), (*reader)->fields().end());
+    return lines;
+  };
+  const Lines lines = {{"a", "b c", ""}, {"1", "2", "3"}};
+  EXPECT_EQ(split("a;b c;\n1; 2 ;3", {.delimiter = Delimiter::kSemicolon}), lines);
+  EXPECT_EQ(split("a|b c|\n1|2|3\n", {.delimiter = Delimiter::kPipe}), lines);
+  EXPECT_EQ(split("a;\"b c\";\"\"\n1;2;3", {.delimiter = Delimiter::kSemicolon, .quotes = true}),
+            lines);
+  EXPECT_EQ(split("  a \t bc   d\n1 2\t3 \n", {.delimiter = Delimiter::kBlanks}),
+            (Lines{{"a", "bc", "d"}, {"1", "2", "3"}}));
+  EXPECT_EQ(split(" a b \n\n\tc", {.delimiter = Delimiter::kNone}),
+            (Lines{{" a b "}, {""}, {"\tc"}}));
+  EXPECT_EQ(split("# x\n%y\n1 2\n#3 4\n", {.delimiter = Delimiter::kBlanks, .comments = "#%"}),
+            (Lines{{"1", "2"}}));
+}
+
+// Other kinds of files are named, not read as lines.
+TEST_F(TableReaderTest, OtherKindsOfFilesAreNamed) {
+  using namespace std::string_view_literals;
+  const auto expect = [&](std::string_view bytes, const std::string& named) {
+    testing::WriteInput(dir_ / "x.tsv", bytes);
+    const auto content = Read(dir_ / "x.tsv");
+    EXPECT_STATUS(content, kInvalidArgument);
+    ASSERT_FALSE(content);
+    EXPECT_NE(content.error().message().find(named), std::string::npos)
+        << content.error().message();
+  };
+  expect("PAR1\x15\x04\x15\x10 PAR1"sv, "Parquet");
+  expect("ARROW1\0\0\xff\xff"sv, "Arrow");
+  expect("\xff\xfe\x31\0\t\0\x32\0\n\0"sv, "UTF-16");
+  expect("1\0\t\0002\0\n\0"sv, "UTF-16");
+  expect("\x93NUMPY\x01\0"sv, "NumPy");
+  expect("PK\x03\x04rest of it"sv, "zip");
+  expect("1\t2\0\n"sv, "zero bytes");
+  // Names that begin like one of them are text.
+  EXPECT_EQ(Parse("a.tsv", "PAR1\tTP53\nORC1\tPAR1\n").lines,
+            (Lines{{"PAR1", "TP53"}, {"ORC1", "PAR1"}}));
 }
 
 TEST_F(TableReaderTest, CsvFollowsRfc4180) {
@@ -162,6 +222,7 @@ TEST_F(TableReaderTest, RandomTablesAreReadAsTheyWere) {
   std::mt19937_64 random(testing::TestSeed());
   const auto pick = [&](std::uint64_t bound) { return random() % bound; };
   static constexpr std::string_view kPieces[] = {"a", "\"", ",", "\n", "\xC3\xA9", " ", "\r", "17"};
+  const auto is_blank = [](char byte) { return byte == ' ' || byte == '\r'; };
   for (int round = 0; round < 200; ++round) {
     const bool csv = round % 2 == 0;
     Lines lines(1 + pick(20));
@@ -174,7 +235,14 @@ TEST_F(TableReaderTest, RandomTablesAreReadAsTheyWere) {
           if (csv || (piece != "\n" && piece != "\r")) field += piece;
         }
         if (&field != &fields.front()) text += csv ? "," : "\t";
-        const bool quote = csv && (field.find_first_of("\",\n\r") != field.npos || pick(3) == 0);
+        // Without quotes, blanks around the field are not part of it, and a blank line is no line.
+        if (!csv) {
+          while (!field.empty() && is_blank(field.front())) field.erase(0, 1);
+          while (!field.empty() && is_blank(field.back())) field.pop_back();
+          if (fields.size() == 1 && field.empty()) field = "x";
+        }
+        const bool quote =
+            csv && (field.find_first_of("\",\n\r ") != field.npos || field.empty() || pick(3) == 0);
         if (!quote) text += field;
         if (!quote) continue;
         text += '"';

@@ -156,7 +156,8 @@ Status ReadEdgesOf(FileSystem& fs, const Path& path) {
   IngestOptions options;
   options.edges = {EdgeFile(path)};
   const JobControl control;
-  IngestContext context(fs, options, control, /*spills=*/false);
+  RHIZOME_ASSIGN_OR_RETURN(const InputPlan plan, Sniff(fs, options));
+  IngestContext context(fs, plan, control, /*spills=*/false);
   IdTable ids(IdType::kAuto);
   return OutcomeOf(ReadEdges(context, ids, nullptr));
 }

@@ -135,7 +135,8 @@ TEST(TextFilesTest, LongTextsDoNotMakeLargeChunks) {
   // very long.
   std::vector<std::string> texts;
   for (int i = 0; i < 20000; ++i) texts.push_back(fmt::format("a{:05}", i));
-  for (int i = 0; i < 80; ++i) texts.push_back(fmt::format("b{:02}", i) + std::string(1 << 20, 'x').substr(3));
+  for (int i = 0; i < 80; ++i)
+    texts.push_back(fmt::format("b{:02}", i) + std::string(1 << 20, 'x').substr(3));
   const TempDir dir;
   const auto written = WriteTexts(fs, dir.path(), "t", Texts(texts));
   ASSERT_OK(written);
@@ -158,7 +159,7 @@ TEST(TextFilesTest, TextsThatCannotBeStoredAreRefused) {
   EXPECT_THAT(refusal({"b", "a"}), HasSubstr("text 1 is not above"));
   EXPECT_THAT(refusal({"", "a"}), HasSubstr("text 0 is empty"));
   EXPECT_THAT(refusal({"a", "\xff"}), HasSubstr("text 1 is not valid UTF-8"));
-  EXPECT_THAT(refusal({std::string(kMaxTextBytes + 1, 'x')}), HasSubstr("at most 1048576"));
+  EXPECT_THAT(refusal({std::string(kMaxCodedTextBytes + 1, 'x')}), HasSubstr("at most 1048576"));
 }
 
 TEST(TextFilesTest, EveryChangedByteIsFound) {

@@ -190,13 +190,14 @@ flat = struct.unpack(f"<{len(edges) // 8}q", edges)
 pairs = set(zip(flat[::2], flat[1::2]))
 pairs |= {(b, a) for a, b in pairs}
 z = zipfile.ZipFile("s.npz")
-assert z.testzip() is None and len(z.namelist()) == 6
+assert z.testzip() is None and len(z.namelist()) == 9
 told, seen = json.load(open("o.json")), [0, 0]
 for i in range(3):
     (v,), ids = npy(z, f"b{i}_vertex_ids")
     (two, e), ends = npy(z, f"b{i}_edges")
     seeds = list(range(100 * i, min(256, 100 * i + 100)))
     assert two == 2 and list(ids[:len(seeds)]) == seeds and len(set(ids)) == v
+    assert npy(z, f"b{i}_seeds") == ((len(seeds),), tuple(range(len(seeds))))
     got = [(ids[s], ids[d]) for s, d in zip(ends[:e], ends[e:])]
     assert set(got) <= pairs and len(set(got)) == e
     for seed in seeds:  # fanout `all`: every in-edge of every seed
@@ -205,7 +206,7 @@ for i in range(3):
     seen[1] += v
 assert seen == [told["sampled_edges"], told["unique_vertices"]], (seen, told)
 z = zipfile.ZipFile("many.npz")
-assert len(z.namelist()) == 2 * 256 * 130
+assert len(z.namelist()) == 3 * 256 * 130
 assert npy(z, "b33279_vertex_ids")[1][0] == 255
 PY
 rhizome sample rmat.rz --seeds seeds.txt --fanout all,2 --batch-size 100 --out again.npz --threads 1 >/dev/null

@@ -2,11 +2,11 @@
 
 #include <vector>
 
+#include "index/input/npy_header.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/sampler.h"
 #include "storage/io/files.h"
 #include "tools/bench/harness/bench_common.h"
-#include "index/input/npy_header.h"
 
 namespace rhizome {
 namespace {

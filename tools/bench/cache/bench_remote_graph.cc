@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "index/homes/home_array.h"
+#include "index/input/npy_header.h"
 #include "rhizome/ingest.h"
 #include "storage/io/files.h"
 #include "tools/bench/cache/bench_remote.h"
-#include "index/input/npy_header.h"
 #include "tools/cli/scratch_folder.h"
 #include "tools/import/generate.h"
 

@@ -13,11 +13,11 @@
 #include <thread>
 #include <unordered_set>
 
+#include "index/input/npy_header.h"
 #include "rhizome/ingest.h"
 #include "rhizome/job_report.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/io/files.h"
-#include "index/input/npy_header.h"
 #include "tools/import/generate.h"
 
 namespace rhizome {
