@@ -146,6 +146,7 @@ class EdgeReader {
       }
       inferred_[a].Finish(attribute.values());
       attribute.attributes = inferred_[a].Attributes(attribute.dtype());
+      context_.AddNotes(inferred_[a].Notes(attribute.name()));
     }
     RHIZOME_RETURN_IF_ERROR(MarkTextsOfArrays(columns));
     if (spool_) {

@@ -197,9 +197,14 @@ class TextPlanner {
       RHIZOME_ASSIGN_OR_RETURN(roles, RolesByPosition(path_, file_.rows, plan.kind));
     } else if (roles.empty()) {
       auto found = plan.kind == InputKind::kEdges ? EdgeRoles(names_) : NodeRoles(names_);
-      if (!found) return RefuseNames(path_, names_, plan.kind, found.error().message());
-      roles = std::move(found->roles);
-      file_.types = std::move(found->types);
+      const std::size_t only = plan.kind == InputKind::kEdges ? 2 : 1;
+      if (!found && (!wish_.header || names_.size() != only))
+        return RefuseNames(path_, names_, plan.kind, found.error().message());
+      // A header that was asked for may have any names, if the columns have one reading.
+      if (!found && only == 2) roles = {"src", "dst"};
+      if (!found && only == 1) roles = {"id"};
+      if (found) roles = std::move(found->roles);
+      if (found) file_.types = std::move(found->types);
     }
     for (std::size_t i = 0; i < roles.size(); ++i)
       plan.columns.push_back({.name = i < names_.size() ? names_[i] : "", .role = roles[i]});
@@ -296,8 +301,12 @@ bool IsHeader(std::span<const SniffedRow> rows, std::optional<InputKind> kind) {
   const bool edges = kind.value_or(InputKind::kEdges) == InputKind::kEdges && NamesEdges(names);
   const bool nodes = kind.value_or(InputKind::kNodes) == InputKind::kNodes && NodeRoles(names);
   if (!edges && !nodes) return false;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (Distinct(below, i).contains(names[i])) return false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto values = Distinct(below, i);
+    if (std::any_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return values.contains(name); }))
+      return false;
+  }
   return true;
 }
 

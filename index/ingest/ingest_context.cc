@@ -46,9 +46,13 @@ void IngestContext::NoteTexts(std::string_view a, std::string_view b) {
                             Excerpt(id, 60), table_->Place(), WhyNoInteger(id));
 }
 
+void IngestContext::AddNotes(std::vector<std::string> notes) {
+  std::move(notes.begin(), notes.end(), std::back_inserter(notes_));
+}
+
 void IngestContext::NoteTextColumn(std::string_view column, std::string_view text) {
   const std::string place = table_ == nullptr ? "" : fmt::format(" at {}", table_->Place());
-  text_columns_.push_back(fmt::format(
+  notes_.push_back(fmt::format(
       "the column '{}' has texts, because of '{}'{}; the values before it are texts, too", column,
       Excerpt(text, 60), place));
 }
@@ -57,7 +61,7 @@ std::vector<std::string> IngestContext::Notes() const {
   std::vector<std::string> notes;
   if (plan != nullptr) notes = plan->notes;
   if (!texts_note_.empty()) notes.push_back(texts_note_);
-  notes.insert(notes.end(), text_columns_.begin(), text_columns_.end());
+  notes.insert(notes.end(), notes_.begin(), notes_.end());
   notes.insert(notes.end(), skipped_.begin(), skipped_.end());
   if (skipped_.size() < bad_lines_)
     notes.push_back(fmt::format("skipped {} more lines", bad_lines_ - skipped_.size()));

@@ -62,6 +62,9 @@ class IngestContext {
   /// `a` and `b`. Only the first call counts, and none if the plan says it.
   void NoteTexts(std::string_view a, std::string_view b);
 
+  /// Adds notes of a reader.
+  void AddNotes(std::vector<std::string> notes);
+
   /// Notes that a column, which had integers or splits, has become texts because of `text` in the
   /// line that is being read.
   void NoteTextColumn(std::string_view column, std::string_view text);
@@ -106,7 +109,7 @@ class IngestContext {
   const TableReader* table_ = nullptr;  // the file that is being read
   bool texts_noted_ = false;
   std::string texts_note_;
-  std::vector<std::string> text_columns_;  // notes
+  std::vector<std::string> notes_;  // of readers, about columns
 };
 
 /// Number of lines between two progress reports and memory checks.

@@ -228,6 +228,11 @@ bool NodeColumn::Keep() {
   return false;
 }
 
+std::vector<std::string> NodeColumn::Notes() const {
+  if (texts_ || is_split_ || kind_ == Kind::kLabel) return {};
+  return inferred_.Notes(name_);
+}
+
 std::uint64_t NodeColumn::memory_bytes() const {
   return values_.memory_bytes() + words_.capacity() +
          null_words_.capacity() * sizeof(null_words_[0]) + (texts_ ? texts_->memory_bytes() : 0);

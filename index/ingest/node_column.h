@@ -45,6 +45,9 @@ class NodeColumn {
   bool Keep();
 
   const std::string& name() const { return name_; }
+
+  /// Returns ValueColumn::Notes, if the column has such values.
+  std::vector<std::string> Notes() const;
   std::uint64_t memory_bytes() const;
 
   /// Returns an array of the values: value i goes to vertices[i]; the other vertices get the value

@@ -221,6 +221,7 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
                               ? reader.Read(*options.node_ids, options.node_types, *options.nodes)
                               : reader.Read(*context.plan->nodes));
   NodeTable table = std::move(reader).TakeTable();
+  for (const NodeColumn& column : table.columns) context.AddNotes(column.Notes());
   if (!options.node_lines || *options.node_lines == table.lines) return table;
   return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
                                                   options.nodes->string(), *options.node_lines,

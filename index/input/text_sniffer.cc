@@ -97,7 +97,7 @@ Delimiter DelimiterOfName(const Path& path) {
 /// Returns whether `a` is the better choice for a file whose name calls for `named`.
 bool IsBetter(const Division& a, const Division& b, std::size_t wanted, Delimiter named) {
   const auto fits = [&](const Division& division) {
-    return division.share >= kMinShare && (wanted == 1) == (division.fields == 1);
+    return division.share >= kMinShare && division.fields > 1;
   };
   if (fits(a) != fits(b)) return fits(a);
   if (wanted > 0 && (a.fields == wanted) != (b.fields == wanted)) return a.fields == wanted;
@@ -117,6 +117,7 @@ Result<Division> FindDelimiter(std::string_view probe, const Path& path, const S
   if (hints.delimiter) return Divide(probe, path, *hints.delimiter, hints.fields);
   const Delimiter named = DelimiterOfName(path);
   RHIZOME_ASSIGN_OR_RETURN(Division best, Divide(probe, path, named, hints.fields));
+  if (hints.fields == 1) return best;  // whatever divides the lines
   for (const Delimiter other : {Delimiter::kTab, Delimiter::kComma, Delimiter::kSemicolon,
                                 Delimiter::kPipe, Delimiter::kBlanks}) {
     if (other == named) continue;

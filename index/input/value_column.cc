@@ -17,6 +17,7 @@
 #include "index/input/timestamp.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
+#include "storage/base/escaped_text.h"
 #include "storage/base/mutant.h"
 
 namespace rhizome {
@@ -97,7 +98,7 @@ std::string ColumnTypeNames() {
 }
 
 Result<std::optional<GivenType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
-                                               const std::string& column) {
+                                              const std::string& column) {
   const auto given = types.find(column);
   if (given == types.end()) return std::optional<GivenType>();
   if (const auto type = ParseColumnType(given->second)) return type;
@@ -199,6 +200,7 @@ std::optional<std::string> ValueColumn::StageNumber(std::string_view field, std:
     next_.decimals = true;
     next_.wide = next_.wide || !(IsShort(field) || KeepsDecimal(staged_.number));
   }
+  if (next_.wide && !state_.wide) wide_field_ = field;
   if (!next_.decimals || !next_.rounds) return std::nullopt;
   return fmt::format(
       "'{}': the column '{}' has integers that float64 would round, and also numbers that are not "
@@ -247,6 +249,18 @@ std::optional<std::string> ValueColumn::StageGiven(std::string_view field, std::
     return refuse();
   next_.null.Note(staged_.integer);
   return CheckNull(name);
+}
+
+std::vector<std::string> ValueColumn::Notes(std::string_view name) const {
+  std::vector<std::string> notes;
+  if (!type_ && DtypeOf(state_) == DataType::kFloat64)
+    notes.push_back(fmt::format(
+        "the column '{}' is float64, because float32 would round '{}'; `types` can make it float32",
+        name, Excerpt(wide_field_, 40)));
+  if (const auto value = null(); value && dtype() != DataType::kBool)
+    notes.push_back(
+        fmt::format("the column '{}' has nulls; {} means null in its array", name, *value));
+  return notes;
 }
 
 std::optional<std::string> ValueColumn::CheckNull(std::string_view name) const {

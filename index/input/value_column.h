@@ -31,7 +31,7 @@ std::string ColumnTypeNames();  ///< for messages
 /// Returns the type that `types` gives a column, or nullopt.
 /// Errors: kInvalidArgument, an unknown type.
 Result<std::optional<GivenType>> ColumnTypeOf(const std::map<std::string, std::string>& types,
-                                               const std::string& column);
+                                              const std::string& column);
 
 /// Chooses the value that means null in a column of integers: one that no element has. It is the
 /// smallest of the type, or of unsigned types the largest, unless that occurs.
@@ -94,6 +94,10 @@ class ValueColumn {
   /// Returns the integer that means null, if there are nulls.
   std::optional<std::int64_t> null() const;
 
+  /// Returns what a user may not expect of the column `name`, a sentence each: that it is float64,
+  /// and which integer means null.
+  std::vector<std::string> Notes(std::string_view name) const;
+
  private:
   /// A field of a number, bool or time, or a null.
   struct Field {
@@ -122,6 +126,7 @@ class ValueColumn {
   State state_;
   State next_;  // the state after Keep
   Field staged_;
+  std::string wide_field_;  // the first field that float32 would change
 };
 
 }  // namespace internal

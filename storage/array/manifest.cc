@@ -24,7 +24,7 @@ constexpr std::string_view kMagic = "RZMANIFE";
 constexpr std::uint32_t kVersion = 4;  // the highest that this build reads
 constexpr std::uint32_t kVersionOfShards = 2;
 constexpr std::uint32_t kVersionOfForms = 3;
-constexpr std::uint32_t kVersionOfTypes = 4;
+constexpr std::uint32_t kVersionOfTypes = 4;  // names of types, texts, element types from 7
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // magic to length; the body follows
 
@@ -76,10 +76,13 @@ std::uint32_t VersionOf(const Manifest& manifest) {
   const bool forms =
       std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                   [](const ArrayEntry& array) { return array.form != ArrayForm::kZeroFill; });
-  const bool texts = std::any_of(
-      manifest.files.begin(), manifest.files.end(),
-      [](const FileEntry& file) { return file.path.starts_with(kTextsPrefix); });
-  if (texts || !ArePlainTypes(manifest.info.vertex_types) ||
+  const bool texts =
+      std::any_of(manifest.files.begin(), manifest.files.end(),
+                  [](const FileEntry& file) { return file.path.starts_with(kTextsPrefix); });
+  const bool dtypes =
+      std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
+                  [](const ArrayEntry& array) { return array.dtype > DataType::kUint8; });
+  if (texts || dtypes || !ArePlainTypes(manifest.info.vertex_types) ||
       !ArePlainTypes(manifest.info.edge_types))
     return kVersionOfTypes;
   if (forms || manifest.keep != KeepRule{}) return kVersionOfForms;

@@ -148,7 +148,7 @@ def test_attributes_of_edges():
                 with raises(rz.InvalidArgument, "half"), graph.batch() as batch:
                     batch.put_edge(3, 9, attributes={**row, "half": bad})
             changed = [json.loads(line) for line in rhizome("changes", path / "g.rz", "--out", "-").splitlines()
-                       if '"src"' in line]
+                       if '"wide"' in line]
             assert {name: changed[0][name] for name in row} == row
             for options in ({}, {"repartition": True}):
                 graph.compact(**options)
@@ -218,7 +218,7 @@ def test_columns_of_text():
         for wrong in ({"count": [null]}, {"tiny": [None]}, {"flag": [2.5]}, {"count": ["x"]}):
             (path / "p.jsonl").write_text(json.dumps({"id": 0, "rows": wrong}) + "\n")
             rhizome("put", path / "g.rz", path / "p.jsonl", code=1)
-        with raises(rz.InvalidArgument, "n.tsv:2"):
+        with raises(rz.InvalidArgument, "n.tsv:1"):
             rz.ingest(path / "wrong.rz", path / "e.tsv", nodes=path / "n.tsv", node_columns=columns, types={"wide": "int8"})
 
 

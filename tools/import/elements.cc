@@ -14,7 +14,6 @@
 #include "rhizome/graph_types.h"
 #include "rhizome/text_values.h"
 #include "storage/array/array_facts.h"
-#include "storage/base/half.h"
 #include "storage/section/untrusted_json.h"
 
 // Conversion of array elements: binary to float32, JSON and text (ToFloats, ToJson, ElementText),

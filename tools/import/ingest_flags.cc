@@ -55,8 +55,8 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
           "time, become edge attributes; default: by the names in the header, or src,dst");
   AddList(verb, "--node-columns", options.node_columns,
           "Columns of the node file: id, label, split, type; others become arrays: of texts, "
-          "numbers, or of splits, one letter (t, v, e, n) for each; default: by the names in the "
-          "header, or id");
+          "numbers, or of splits, one letter (t, v, e, n) for each; default: by the names in "
+          "the header, or id");
   AddTypes(verb, options.types);
   verb.add_option("--split-column", options.split_column,
                   "Split column to use if there are several")
@@ -185,6 +185,11 @@ Result<IngestOptions> IngestFlags::ToOptions() const {
     RHIZOME_ASSIGN_OR_RETURN(EdgeArrayFile array, ParseEdgeArrayFlag(given));
     result.edge_arrays.push_back(std::move(array));
   }
+  SetLayout(result);
+  return result;
+}
+
+void IngestFlags::SetLayout(IngestOptions& result) const {
   result.layout = layout.layout;
   result.codec = layout.codec;
   result.chunk_rows = layout.chunk_rows;
@@ -194,7 +199,8 @@ Result<IngestOptions> IngestFlags::ToOptions() const {
   SetHomes(layout.homes, result);
   result.store_id = layout.store_id;
   result.choose_partitions = layout.partitions_flag->count() == 0;
-  return result;
+  result.spill = options.spill;
+  result.scratch = options.scratch;
 }
 
 void AddIngestFlags(CLI::App& verb, IngestFlags& flags) {

@@ -25,6 +25,9 @@ struct IngestFlags {
   /// Converts the flags to options. Errors: kInvalidArgument, a file of --array or --edge-array
   /// cannot be read.
   Result<IngestOptions> ToOptions() const;
+
+  /// Sets the options of the new store's layout, of memory and of scratch files.
+  void SetLayout(IngestOptions& result) const;
 };
 
 /// Parses "NAME=F", "NAME=F:coo:DIM" or "NAME=F:DIM", the value of --array.

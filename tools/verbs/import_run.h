@@ -24,8 +24,8 @@ struct ImportFlags {
 /// Imports a data set. Errors: any error of its reader and of Ingest.
 Result<Answer> RunImport(const ImportFlags& flags, Session& session);
 
-/// Returns the data set whose files a folder has: "ogb" (raw/), "graphbolt" (metadata.yaml), or
-/// "export" (rhizome.json, written by `export --store`); empty for another folder.
+/// Returns the data set whose files a folder has: "ogb" (raw/) or "graphbolt" (metadata.yaml);
+/// empty for another folder.
 std::string KindOfFolder(const Path& folder);
 
 }  // namespace rhizome

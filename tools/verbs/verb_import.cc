@@ -124,7 +124,6 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
 
 std::string KindOfFolder(const Path& folder) {
   std::error_code unknown;
-  if (std::filesystem::exists(folder / "rhizome.json", unknown)) return "export";
   if (std::filesystem::exists(folder / "metadata.yaml", unknown)) return "graphbolt";
   return std::filesystem::is_directory(folder / "raw", unknown) ? "ogb" : "";
 }

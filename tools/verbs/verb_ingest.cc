@@ -22,14 +22,18 @@ struct IngestVerbFlags {
 };
 
 /// Checks that no flag says how to read files: the folder of a data set says it.
-Status CheckAlone(const IngestFlags& flags, const std::string& folder) {
+Status CheckAlone(const IngestVerbFlags& verb, const std::string& folder) {
+  if (verb.dry_run)
+    return Status::InvalidArgument(
+        fmt::format("'{}' is the folder of a data set, for which there is no dry run", folder));
+  const IngestFlags& flags = verb.input;
   const IngestOptions& options = flags.options;
   const bool more = flags.inputs.size() > 1 || !flags.edges.empty() || !flags.nodes.empty() ||
                     !flags.arrays.empty() || !flags.edge_arrays.empty() || flags.dtype ||
                     !options.columns.empty() || !options.node_columns.empty() ||
                     !options.split_column.empty() || options.header || options.delimiter ||
                     !options.end_types.empty() || options.id_type != IdType::kAuto ||
-                    options.vertices || options.max_bad_lines > 0;
+                    options.vertices || options.max_bad_lines > 0 || !options.types.empty();
   if (!more) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("'{}' is the folder of a data set, which says how its files are read; leave out "
@@ -40,10 +44,7 @@ Status CheckAlone(const IngestFlags& flags, const std::string& folder) {
 /// Ingests the folder of a data set.
 Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& folder,
                             const std::string& kind, Session& session) {
-  RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.input, folder));
-  if (flags.dry_run)
-    return Fail(Status::InvalidArgument(fmt::format(
-        "'{}' is the folder of a data set ({}), for which there is no dry run", folder, kind)));
+  RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
   Tell("note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
   return RunImport({.name = kind,
                     .store = flags.input.store,
@@ -61,8 +62,8 @@ Result<Answer> RunIngest(const IngestVerbFlags& flags, Session& session) {
   for (const std::string& folder : input.inputs) {
     const std::string kind = KindOfFolder(folder);
     // The engine reads a folder of `export --store` as any other input.
-    if (kind == "export" && !flags.dry_run)
-      RHIZOME_RETURN_IF_ERROR(CheckAlone(input, folder));
+    if (kind == "export")
+      RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
     else if (!kind.empty())
       return IngestFolder(flags, folder, kind, session);
   }
@@ -89,8 +90,8 @@ void AddIngestVerb(CLI::App& root, Session& session) {
               flags, RunIngest);
   verb->add_option("STORE", flags->input.store, "Folder to create")->required();
   verb->add_option("INPUT", flags->input.inputs,
-                   "Files whose kind is found: edges, nodes, .npy arrays; or a folder of export "
-                   "--store, or of a data set (OGB, GraphBolt)");
+                   "Files whose kind is found: edges, nodes, .npy arrays; or the folder of a data "
+                   "set (OGB, GraphBolt), or one that export --store wrote");
   AddIngestFlags(*verb, flags->input);
   verb->add_flag("--dry-run", flags->dry_run,
                  "Print how the files would be read, and the command that says so; write nothing");

@@ -15,13 +15,13 @@
 namespace rhizome {
 namespace {
 
-constexpr std::size_t kDim = 7;  // no multiple of the width of a kernel
+constexpr std::size_t kDecoderDim = 7;  // no multiple of the width of a kernel
 
 ArrayEntry Entry(DataType dtype) {
   ArrayEntry entry;
   entry.name = "x";
   entry.dtype = dtype;
-  entry.dim = kDim;
+  entry.dim = kDecoderDim;
   return entry;
 }
 
@@ -36,24 +36,24 @@ std::vector<float> Decoded(const ArrayEntry& entry, const std::vector<T>& stored
   const auto decoder = FeatureDecoder::Create(entry, false);
   EXPECT_OK(decoder);
   if (!decoder) return {};
-  EXPECT_EQ(decoder->stored_row_bytes(), kDim * sizeof(T));
+  EXPECT_EQ(decoder->stored_row_bytes(), kDecoderDim * sizeof(T));
   std::vector<float> floats(stored.size());
   decoder->Decode(Raw(stored), floats);
   if (decoder->takes_as_stored()) return floats;
   EXPECT_EQ(decoder->type(), DataType::kFloat32);
-  EXPECT_EQ(decoder->row_bytes(), kDim * sizeof(float));
-  for (std::size_t at = 0; at < stored.size(); at += kDim) {
-    std::vector<float> row(kDim * std::max(sizeof(T), sizeof(float)) / sizeof(float));
-    std::memcpy(row.data(), stored.data() + at, kDim * sizeof(T));
+  EXPECT_EQ(decoder->row_bytes(), kDecoderDim * sizeof(float));
+  for (std::size_t at = 0; at < stored.size(); at += kDecoderDim) {
+    std::vector<float> row(kDecoderDim * std::max(sizeof(T), sizeof(float)) / sizeof(float));
+    std::memcpy(row.data(), stored.data() + at, kDecoderDim * sizeof(T));
     decoder->DecodeRow(std::as_writable_bytes(std::span(row)));
-    EXPECT_EQ(std::memcmp(row.data(), floats.data() + at, kDim * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(row.data(), floats.data() + at, kDecoderDim * sizeof(float)), 0);
   }
   return floats;
 }
 
 template <typename T>
 std::vector<T> RandomValues(std::mt19937_64& random) {
-  std::vector<T> values(kDim * 5);
+  std::vector<T> values(kDecoderDim * 5);
   for (T& value : values) {
     const std::uint64_t bits = random() >> random() % 64;
     std::memcpy(&value, &bits, sizeof(value));
@@ -88,7 +88,7 @@ TEST(FeatureDecoderTest, FloatsBecomeFloat32) {
   const std::vector<float> narrow = Decoded(Entry(DataType::kFloat64), wide);
   EXPECT_EQ(narrow, (std::vector<float>{0.1F, -0.0F, static_cast<float>(infinity),
                                         static_cast<float>(-infinity), 3, 0x1p-149F, 16777216}));
-  std::vector<std::uint16_t> brain(kDim * 3);
+  std::vector<std::uint16_t> brain(kDecoderDim * 3);
   for (std::size_t i = 0; i < brain.size(); ++i) brain[i] = static_cast<std::uint16_t>(i * 3000);
   const std::vector<float> floats = Decoded(Entry(DataType::kBfloat16), brain);
   for (std::size_t i = 0; i < brain.size(); ++i) EXPECT_EQ(floats[i], BfloatToFloat(brain[i]));

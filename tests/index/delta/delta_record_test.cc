@@ -74,7 +74,9 @@ TEST(DeltaRecordTest, OnlyNamesThatAreNotPlainNeedVersion3) {
     const auto record = EncodeDeltaRecord(builder.Finish(7), context);
     const auto decoded = DecodeDeltaRecord(record, 7, context);
     EXPECT_OK(decoded);
-    if (decoded) EXPECT_EQ(decoded->new_edge_types, std::vector<std::string>{type});
+    if (decoded) {
+      EXPECT_EQ(decoded->new_edge_types, std::vector<std::string>{type});
+    }
     return static_cast<int>(record[0]);
   };
   EXPECT_EQ(version_of("likes", 1), 2);

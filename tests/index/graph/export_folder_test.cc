@@ -94,13 +94,14 @@ void ReadEdges(const GraphSnapshot& graph, Content& content) {
 
 Content ContentOf(const Graph& live) {
   const auto graph = live.Snapshot();
-  Content content{.undirected = graph->info().symmetric,
-                  .weighted = graph->info().weighted,
-                  .text_ids = graph->info().id_kind == ExternalIdKind::kString,
-                  .directions = graph->info().directions,
-                  .vertex_types = graph->vertex_types(),
-                  .edge_types = graph->edge_types(),
-                  .series = graph->store().manifest().series};
+  Content content;
+  content.undirected = graph->info().symmetric;
+  content.weighted = graph->info().weighted;
+  content.text_ids = graph->info().id_kind == ExternalIdKind::kString;
+  content.directions = graph->info().directions;
+  content.vertex_types = graph->vertex_types();
+  content.edge_types = graph->edge_types();
+  content.series = graph->store().manifest().series;
   std::vector<VertexId> vertices;
   for (VertexId v = 0; v < static_cast<VertexId>(graph->vertex_count()); ++v) {
     if (graph->IsDeleted(v)) continue;
@@ -209,7 +210,7 @@ std::vector<EdgeValue> ValuesOf(const std::string& a, const std::string& b, std:
   return values;
 }
 
-std::string IdOf(const GraphInput& input, VertexId vertex) {
+std::string ModelIdOf(const GraphInput& input, VertexId vertex) {
   const auto v = static_cast<std::size_t>(vertex);
   if (input.id_kind == ExternalIdKind::kString) return input.string_ids[v];
   if (input.id_kind == ExternalIdKind::kInteger) return std::to_string(input.integer_ids[v]);
@@ -223,7 +224,7 @@ void AddEdgeAttributes(GraphInput& input, DataType floats, std::uint64_t dim) {
   EdgeAttribute b("b", floats, dim);
   for (std::size_t e = 0; e < input.edges.size(); ++e) {
     const auto values =
-        ValuesOf(IdOf(input, input.edges.src[e]), IdOf(input, input.edges.dst[e]), dim);
+        ValuesOf(ModelIdOf(input, input.edges.src[e]), ModelIdOf(input, input.edges.dst[e]), dim);
     a.Add(*values[0].BitsAs(DataType::kInt64));
     for (std::uint64_t i = 1; i <= dim; ++i)
       b.Add(static_cast<float>(std::bit_cast<double>(*values[i].BitsAs(floats))));

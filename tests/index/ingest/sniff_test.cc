@@ -84,16 +84,20 @@ class SniffTest : public ::testing::Test {
     Edges edges;
     for (std::uint64_t v = 0; v < graph_->vertex_count(); ++v) {
       const auto vertex = static_cast<VertexId>(v);
-      for (const Neighbor& neighbor : *graph_->Neighbors(vertex, Direction::kOut))
+      const auto neighbors = graph_->Neighbors(vertex, Direction::kOut);
+      EXPECT_OK(neighbors);
+      for (const Neighbor& neighbor : *neighbors)
         edges.emplace(IdOf(vertex), IdOf(neighbor.vertex));
     }
     return edges;
   }
   std::vector<float> Weights() {
     std::vector<float> weights;
-    for (std::uint64_t v = 0; v < graph_->vertex_count(); ++v)
-      for (const Neighbor& one : *graph_->Neighbors(static_cast<VertexId>(v), Direction::kOut))
-        weights.push_back(one.weight);
+    for (std::uint64_t v = 0; v < graph_->vertex_count(); ++v) {
+      const auto neighbors = graph_->Neighbors(static_cast<VertexId>(v), Direction::kOut);
+      EXPECT_OK(neighbors);
+      for (const Neighbor& one : *neighbors) weights.push_back(one.weight);
+    }
     return weights;
   }
   static bool Says(const Names& notes, std::string_view part) {

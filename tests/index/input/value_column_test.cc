@@ -20,7 +20,7 @@ using Fields = std::vector<std::string>;
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 /// A column that was read, or the reason why a field was refused.
-struct Read {
+struct ColumnRead {
   ValueColumn column;
   ValueList list;
   std::string reason;
@@ -34,8 +34,8 @@ struct Read {
   }
 };
 
-Read ReadColumn(const Fields& fields, const char* type = nullptr) {
-  Read read{ValueColumn(type == nullptr ? std::nullopt : ParseColumnType(type)), ValueList(), {}};
+ColumnRead ReadColumn(const Fields& fields, const char* type = nullptr) {
+  ColumnRead read{ValueColumn(type == nullptr ? std::nullopt : ParseColumnType(type)), ValueList(), {}};
   for (const std::string& field : fields) {
     if (const auto reason = read.column.Stage(field, "c")) {
       read.reason = *reason;
@@ -51,7 +51,7 @@ constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 TEST(ValueColumnTest, IntegersStayInt64) {
-  const Read read = ReadColumn({"1", "-7", "9223372036854775807", "-9223372036854775808"});
+  const ColumnRead read = ReadColumn({"1", "-7", "9223372036854775807", "-9223372036854775808"});
   EXPECT_EQ(read.list.dtype(), DataType::kInt64);
   EXPECT_EQ(read.values<std::int64_t>(), (std::vector<std::int64_t>{1, -7, kMax, kMin}));
   EXPECT_TRUE(read.column.Attributes(DataType::kInt64).empty());
@@ -59,7 +59,7 @@ TEST(ValueColumnTest, IntegersStayInt64) {
 
 TEST(ValueColumnTest, IntegersWithNullsStayInt64) {
   for (const char* null : {"", "null", "NULL", "NA", "nan", "NaN", "-nan"}) {
-    const Read read = ReadColumn({"1600000001", null, "1600000003"});
+    const ColumnRead read = ReadColumn({"1600000001", null, "1600000003"});
     EXPECT_EQ(read.reason, "");
     EXPECT_EQ(read.values<std::int64_t>(),
               (std::vector<std::int64_t>{1600000001, kMin, 1600000003}));
@@ -75,7 +75,7 @@ TEST(ValueColumnTest, TheValueForNullOccursNowhere) {
   const std::string next = std::to_string(kMin + 1);
   for (const Fields& fields :
        {Fields{"", min, next, ""}, Fields{min, "", next, ""}, Fields{next, min, "", ""}}) {
-    const Read read = ReadColumn(fields);
+    const ColumnRead read = ReadColumn(fields);
     const auto values = read.values<std::int64_t>();
     EXPECT_EQ(read.column.null(), kMin + 2);
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -86,7 +86,7 @@ TEST(ValueColumnTest, TheValueForNullOccursNowhere) {
 }
 
 TEST(ValueColumnTest, ShortDecimalsAreFloat32) {
-  const Read read = ReadColumn({"0.1", "3", "-2.5e-3", "1e10", "inf", "-Infinity", "", "nan"});
+  const ColumnRead read = ReadColumn({"0.1", "3", "-2.5e-3", "1e10", "inf", "-Infinity", "", "nan"});
   EXPECT_EQ(read.reason, "");
   ASSERT_EQ(read.list.dtype(), DataType::kFloat32);
   const auto values = read.values<float>();
@@ -101,7 +101,7 @@ TEST(ValueColumnTest, ShortDecimalsAreFloat32) {
 // that float64 parses from their text.
 TEST(ValueColumnTest, ADecimalThatFloat32WouldChangeMakesFloat64) {
   for (const char* wide : {"0.123456789", "1e-180", "1e300", "16777217.5", "1600000001.0"}) {
-    const Read read = ReadColumn({"0.1", "", "2", wide, "0.3"});
+    const ColumnRead read = ReadColumn({"0.1", "", "2", wide, "0.3"});
     EXPECT_EQ(read.reason, "");
     ASSERT_EQ(read.list.dtype(), DataType::kFloat64) << wide;
     const auto values = read.values<double>();
@@ -114,38 +114,51 @@ TEST(ValueColumnTest, ADecimalThatFloat32WouldChangeMakesFloat64) {
 }
 
 TEST(ValueColumnTest, IntegersBeforeADecimalStayExact) {
-  const Read read = ReadColumn({"16777217", "0.5"});
+  const ColumnRead read = ReadColumn({"16777217", "0.5"});
   EXPECT_EQ(read.values<double>(), (std::vector<double>{16777217, 0.5}));
-  const Read refused = ReadColumn({"9007199254740993", "0.5", "7"});
+  const ColumnRead refused = ReadColumn({"9007199254740993", "0.5", "7"});
   EXPECT_NE(refused.reason.find("float64 would round"), std::string::npos) << refused.reason;
   EXPECT_EQ(refused.values<std::int64_t>(), (std::vector<std::int64_t>{9007199254740993, 7}));
-  const Read after = ReadColumn({"0.5", "9007199254740993"});
+  const ColumnRead after = ReadColumn({"0.5", "9007199254740993"});
   EXPECT_NE(after.reason.find("float64 would round"), std::string::npos) << after.reason;
 }
 
 TEST(ValueColumnTest, NumbersThatNoTypeHoldsAreRefused) {
   for (const char* field : {"9223372036854775808", "-9223372036854775809", "1e400", "1e-400",
                             "0x10", "1,5", "abc", "1 2", "--1"}) {
-    const Read read = ReadColumn({field});
+    const ColumnRead read = ReadColumn({field});
     EXPECT_NE(read.reason.find(field), std::string::npos) << field;
     EXPECT_EQ(read.list.size(), 0U);
   }
 }
 
 TEST(ValueColumnTest, BoolsAndTimesHaveTheirOwnTypes) {
-  const Read bools = ReadColumn({"true", "False", "TRUE"});
+  const ColumnRead bools = ReadColumn({"true", "False", "TRUE"});
   EXPECT_EQ(bools.column.dtype(), DataType::kBool);
   EXPECT_EQ(bools.values<std::int64_t>(), (std::vector<std::int64_t>{1, 0, 1}));
   EXPECT_TRUE(bools.column.Attributes(DataType::kBool).empty());
   EXPECT_EQ(bools.column.Attributes(DataType::kInt64), (Attributes{{"type", "bool"}}));
-  const Read nulls = ReadColumn({"", "true", "NA", "false"});
+  const ColumnRead nulls = ReadColumn({"", "true", "NA", "false"});
   EXPECT_EQ(nulls.values<std::int64_t>(), (std::vector<std::int64_t>{-1, 1, -1, 0}));
   EXPECT_EQ(nulls.column.Attributes(DataType::kInt8),
             (Attributes{{"null", "-1"}, {"type", "bool"}}));
-  const Read times = ReadColumn({"1970-01-02", "1970-01-01T00:00:00.000001Z", ""});
+  const ColumnRead times = ReadColumn({"1970-01-02", "1970-01-01T00:00:00.000001Z", ""});
   EXPECT_EQ(times.values<std::int64_t>(), (std::vector<std::int64_t>{86'400'000'000, 1, kMin}));
   EXPECT_EQ(times.column.Attributes(DataType::kInt64),
             (Attributes{{"null", std::to_string(kMin)}, {"type", "timestamp"}}));
+}
+
+TEST(ValueColumnTest, NotesSayWhatIsNotExpected) {
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(ReadColumn({"0.1", "7"}).column.Notes("c"), Notes());
+  EXPECT_EQ(ReadColumn({"0.1", "1e-180"}).column.Notes("c"),
+            Notes{"the column 'c' is float64, because float32 would round '1e-180'; `types` can "
+                  "make it float32"});
+  EXPECT_EQ(ReadColumn({"0.1", "1e-5"}, "float64").column.Notes("c"), Notes());
+  EXPECT_EQ(ReadColumn({"16777217", "0.5"}).column.Notes("c").size(), 1U);
+  EXPECT_EQ(ReadColumn({"7", ""}).column.Notes("c"),
+            Notes{"the column 'c' has nulls; -9223372036854775808 means null in its array"});
+  EXPECT_EQ(ReadColumn({"true", ""}).column.Notes("c"), Notes());
 }
 
 TEST(ValueColumnTest, KindsDoNotMix) {
@@ -155,7 +168,7 @@ TEST(ValueColumnTest, KindsDoNotMix) {
 }
 
 TEST(ValueColumnTest, AColumnOfNullsIsFloat32) {
-  const Read read = ReadColumn({"", "NA"});
+  const ColumnRead read = ReadColumn({"", "NA"});
   EXPECT_EQ(read.list.dtype(), DataType::kFloat32);
   EXPECT_EQ(read.column.dtype(), DataType::kFloat32);
   EXPECT_EQ(read.list.size(), 2U);
@@ -180,7 +193,7 @@ TEST(ValueColumnTest, GivenTypesHoldOrRefuse) {
       {"true", "int64"},       {"7", "timestamp"},   {"2024-05-01", "int64"},
       {"16777217", "float32"}, {"x", "float64"},     {"4294967296", "uint32"}};
   for (const auto& [field, type] : refused) {
-    const Read read = ReadColumn({field}, type);
+    const ColumnRead read = ReadColumn({field}, type);
     EXPECT_NE(read.reason.find(field), std::string::npos) << field << " as " << type;
     EXPECT_EQ(read.list.size(), 0U);
   }
@@ -214,7 +227,7 @@ TEST(ValueColumnTest, NoNumberChangesInAnyOrder) {
   for (int round = 0; round < 2000; ++round) {
     Fields fields(1 + random() % 8);
     for (std::string& field : fields) field = RandomNumber(random);
-    const Read read = ReadColumn(fields);
+    const ColumnRead read = ReadColumn(fields);
     if (!read.reason.empty()) continue;  // integers that float64 would round
     for (std::size_t i = 0; i < fields.size(); ++i) {
       const double expected = std::strtod(fields[i].c_str(), nullptr);

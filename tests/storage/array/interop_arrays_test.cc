@@ -28,8 +28,8 @@ std::uint16_t HalfBits(std::uint16_t n) {
   return static_cast<std::uint16_t>((exponent + 15) << 10 | mantissa);
 }
 
-/// Returns the bits of a bfloat16 that holds the integer `n`: those of the float without its lower
-/// half, which is zero.
+/// Returns the bits of a bfloat16 that holds the integer `n`: the bits of the float without its
+/// lower half, which is zero.
 std::uint16_t BrainBits(std::uint8_t n) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(n)) >> 16);
 }
@@ -104,9 +104,10 @@ TEST(InteropArraysTest, ArraysForOtherReadersAreWritten) {
   const char* folder = std::getenv("RHIZOME_INTEROP_DIR");
   if (folder == nullptr)
     GTEST_SKIP() << "RHIZOME_INTEROP_DIR names no folder: tests/python/arrays_test.py sets it";
-  constexpr std::array kDtypes = {
-      DataType::kFloat32, DataType::kFloat16, DataType::kInt64, DataType::kInt32, DataType::kUint32,
-      DataType::kUint8,   DataType::kBool,    DataType::kInt8,  DataType::kInt16, DataType::kFloat64};
+  constexpr std::array kDtypes = {DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
+                                  DataType::kInt32,   DataType::kUint32,  DataType::kUint8,
+                                  DataType::kBool,    DataType::kInt8,    DataType::kInt16,
+                                  DataType::kFloat64};
   // A group of its own, because zarr-python cannot list a group with an array of this type.
   constexpr std::array kBrain = {DataType::kBfloat16};
   for (const std::uint64_t rows : {0, 5, 256, 300}) {

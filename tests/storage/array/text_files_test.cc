@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TempDir;
 
-FileSystem& fs = FileSystem::Posix();
+FileSystem& posix = FileSystem::Posix();
 
 SortedTexts Texts(const std::vector<std::string>& texts) {
   return {texts.size(), [&texts](std::uint64_t i) { return std::string_view(texts[i]); }};
@@ -58,7 +58,7 @@ std::string RandomText(std::mt19937_64& random, std::size_t characters) {
 }
 
 std::vector<std::byte> BytesOf(const Path& path) {
-  const auto bytes = ReadWholeFile(fs, path, std::uint64_t{1} << 30);
+  const auto bytes = ReadWholeFile(posix, path, std::uint64_t{1} << 30);
   EXPECT_OK(bytes);
   return bytes ? *bytes : std::vector<std::byte>();
 }
@@ -102,7 +102,7 @@ TEST(TextFilesTest, RandomTextsAreReadBack) {
       distinct.insert(RandomText(random, 1 + random() % (round % 5 == 0 ? 2000 : 40)));
     const std::vector<std::string> texts(distinct.begin(), distinct.end());
     const TempDir dir;
-    const auto written = WriteTexts(fs, dir.path(), "title", Texts(texts));
+    const auto written = WriteTexts(posix, dir.path(), "title", Texts(texts));
     ASSERT_OK(written);
     const TextsShape shape = ShapeIn(*written);
     ASSERT_EQ(shape.texts, texts.size());
@@ -138,7 +138,7 @@ TEST(TextFilesTest, LongTextsDoNotMakeLargeChunks) {
   for (int i = 0; i < 80; ++i)
     texts.push_back(fmt::format("b{:02}", i) + std::string(1 << 20, 'x').substr(3));
   const TempDir dir;
-  const auto written = WriteTexts(fs, dir.path(), "t", Texts(texts));
+  const auto written = WriteTexts(posix, dir.path(), "t", Texts(texts));
   ASSERT_OK(written);
   const TextsShape shape = ShapeIn(*written);
   for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
@@ -151,7 +151,7 @@ TEST(TextFilesTest, LongTextsDoNotMakeLargeChunks) {
 TEST(TextFilesTest, TextsThatCannotBeStoredAreRefused) {
   const TempDir dir;
   const auto refusal = [&](const std::vector<std::string>& texts) {
-    const auto written = WriteTexts(fs, dir.path(), "t", Texts(texts));
+    const auto written = WriteTexts(posix, dir.path(), "t", Texts(texts));
     EXPECT_FALSE(written);
     return written ? std::string() : written.error().message();
   };
@@ -165,7 +165,7 @@ TEST(TextFilesTest, TextsThatCannotBeStoredAreRefused) {
 TEST(TextFilesTest, EveryChangedByteIsFound) {
   const std::vector<std::string> texts = {"action", "comédie", "drama"};
   const TempDir dir;
-  ASSERT_OK(WriteTexts(fs, dir.path(), "label", Texts(texts)));
+  ASSERT_OK(WriteTexts(posix, dir.path(), "label", Texts(texts)));
   const auto bytes = BytesOf(dir / "texts/label/c.0");
   ASSERT_OK(DecodeTextChunk(bytes, 3, 3));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -192,13 +192,13 @@ TEST(TextFilesTest, ACopyHasTheSameBytes) {
   std::vector<std::string> texts;
   for (int i = 0; i < 50000; ++i) texts.push_back(fmt::format("title {:06}", i));
   const TempDir dir;
-  const auto written = WriteTexts(fs, dir / "from", "a", Texts(texts));
+  const auto written = WriteTexts(posix, dir / "from", "a", Texts(texts));
   ASSERT_OK(written);
   ASSERT_GT(written->files.size(), 2U);
   ArrayEntry holder;
   holder.name = "a";
   SetAttributes(written->attributes, holder);
-  const auto copied = CopyTexts(fs, dir / "from", holder, written->files, dir / "to", "b.v2");
+  const auto copied = CopyTexts(posix, dir / "from", holder, written->files, dir / "to", "b.v2");
   ASSERT_OK(copied);
   ASSERT_EQ(copied->files.size(), written->files.size());
   for (std::size_t i = 0; i < copied->files.size(); ++i)
@@ -208,7 +208,7 @@ TEST(TextFilesTest, ACopyHasTheSameBytes) {
   // A file that is not the manifest's is not copied.
   std::vector<FileEntry> wrong = written->files;
   wrong[1].xxh3[0] ^= std::byte{1};
-  EXPECT_EQ(CopyTexts(fs, dir / "from", holder, wrong, dir / "other", "b").error().code(),
+  EXPECT_EQ(CopyTexts(posix, dir / "from", holder, wrong, dir / "other", "b").error().code(),
             StatusCode::kCorruption);
 }
 

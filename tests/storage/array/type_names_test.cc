@@ -62,6 +62,10 @@ TEST(TypeNamesTest, TheManifestHasVersion4OnlyWithOtherNames) {
   EXPECT_EQ(VersionOf(manifest), 4u);
   manifest.info.edge_types.back() = "4096";
   EXPECT_EQ(VersionOf(manifest), 4u);
+  manifest.info.edge_types = {"likes"};
+  manifest.arrays = {
+      testing::MakeEntry("f", 3, 2, DataType::kBool, ArrayLayout::kChunk, CodecKind::kRaw, 128)};
+  EXPECT_EQ(VersionOf(manifest), 4u);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ ingest h --edges h.csv --nodes n.csv
 expect_field h.json '["edges"]' 2
 printf '0,1\n1,2\n2,0\n' >e.csv
 ingest eaten --edges e.csv --header
+expect_field eaten.json '["edges"]' 2
 expect_says "note: e.csv: its first line, 0 | 1, is taken as the header"
 ingest row --edges h.csv --no-header
 expect_says "looks like a header" "the ids are texts, because 'source' at h.csv:1"
@@ -103,8 +104,7 @@ ingest arrays --edges t.tsv --array rows=rows.csv --array sparse=rows.csv:coo:8 
 rhizome get arrays.rz 1 --array rows | grep -qE '1 +0 +5' || fail "rows of a CSV file"
 rhizome get arrays.rz 1 --array a | grep -qE '3 +4' || fail "rows of a .npz file"
 rhizome get arrays.rz 1 --array b | grep -qE '3 +4' || fail "rows of a compressed .npz file"
-expect_exit 1 rhizome ingest no.rz --edges t.tsv --array x=rows.csv:3 && expect_says "x=FILE:coo:3" ||
-  expect_says ":coo:3"
+expect_exit 1 rhizome ingest no.rz --edges t.tsv --array x=rows.csv:3 && expect_says ":coo:3"
 expect_exit 1 rhizome ingest no.rz --edges t.tsv --array x=damaged.npz:feat && expect_says "checksum"
 expect_exit 2 rhizome ingest no.rz --edges t.tsv --array x=stored.npz:none && expect_says "other.npy, feat.npy"
 
@@ -118,7 +118,7 @@ same_by_command() {
   [ ! -e second.rz ] || fail "--dry-run $*: a store was written"
   command=$(field out '["command"]' | python3 -c 'import json, sys; print(json.load(sys.stdin))')
   eval "expect_exit 0 $command --store-id $id" || return
-  diff -r first.rz second.rz >/dev/null || fail "not the same: $command"
+  diff -r first.rz/generations second.rz/generations >/dev/null || fail "not the same: $command"
 }
 printf '%%%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 2\n' >m.mtx
 same_by_command h.csv n.csv --array feat=rows.csv

@@ -26,7 +26,7 @@ expect true s.rz 1 flag
 expect null s.rz 2 flag
 expect '"2024-05-01T10:30:00Z"' s.rz 2 when
 expect null s.rz 3 when
-rhizome get s.rz 3 --array real | grep -q inf || fail "get does not show inf"
+rhizome get s.rz 3 --array real | grep -qi inf || fail "get does not show inf"
 expect_exit 0 rhizome verify s.rz
 
 # --- Updates: what changes writes is what put reads
