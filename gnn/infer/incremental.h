@@ -52,10 +52,10 @@ struct IncrementalBase {
 /// The base of an incremental inference: the newest version of an array, if it was computed in the
 /// same way as the new entry `made`. A row is stale if a change after the array's snapshot is
 /// within the number of hops on which a row depends, or if the row itself was overwritten by an
-/// update. A compaction marks the rows that were stale by then in the array StaleName.
+/// update. A compaction marks the rows that were stale at that time in the array StaleName.
 ///
-/// The bytes equal those of a full run, except after a compaction: it may change the order of rows,
-/// and sums are taken in row order, so kept rows then differ from a full run by rounding.
+/// The result has the same bytes as a full run, except after a compaction: it may change the order
+/// of rows, and sums are taken in row order, so kept rows then differ from a full run by rounding.
 struct IncrementalPlan {
   std::optional<IncrementalBase> base;
   std::string full_because;  ///< why there is no base

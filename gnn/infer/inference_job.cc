@@ -126,10 +126,11 @@ Result<bool> InferenceJob::HasClassesOfStore(bool measures) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto theirs, ReadClassNames(*graph_, options_.data.labels));
   if (theirs.empty() || theirs == ours) return true;
   if (role_ == InferRole::kMaker && options_.note)
-    options_.note(fmt::format(
-        "the classes of the model have other names than those of the array '{}', so the accuracy "
-        "is not measured",
-        options_.data.labels));
+    options_.note(
+        fmt::format("the classes of the model and of the array '{}' have different names, so the "
+                    "accuracy is not "
+                    "measured",
+                    options_.data.labels));
   return false;
 }
 

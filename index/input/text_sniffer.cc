@@ -117,7 +117,7 @@ Result<Division> FindDelimiter(std::string_view probe, const Path& path, const S
   if (hints.delimiter) return Divide(probe, path, *hints.delimiter, hints.fields);
   const Delimiter named = DelimiterOfName(path);
   RHIZOME_ASSIGN_OR_RETURN(Division best, Divide(probe, path, named, hints.fields));
-  if (hints.fields == 1) return best;  // whatever divides the lines
+  if (hints.fields == 1) return best;  // any delimiter will do
   for (const Delimiter other : {Delimiter::kTab, Delimiter::kComma, Delimiter::kSemicolon,
                                 Delimiter::kPipe, Delimiter::kBlanks}) {
     if (other == named) continue;

@@ -72,7 +72,7 @@ class IngestInput {
     for (const nb::handle array : arguments.arrays) {
       options_.arrays.push_back(
           FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
-      // Without attributes, the array has those of every new array.
+      // Without attributes, the array gets the attributes of every new array.
       if (auto attributes = AttributesOf(array); !attributes.empty())
         options_.arrays.back().attributes = std::move(attributes);
       options_.arrays.back().texts = TextsOf(array);

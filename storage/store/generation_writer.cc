@@ -70,7 +70,7 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
 }
 
 // A handle for reading holds the writer's lock here, so that no other process commits or removes a
-// generation. If one did so before, the folder may be that of the current generation.
+// generation. If one did so before, the folder may hold the current generation.
 Status GenerationWriter::Begin() {
   if (store_.writable()) return ClaimFolder();
   RHIZOME_ASSIGN_OR_RETURN(const auto lock, LockForWriting(store_.fs(), store_.path()));

@@ -119,8 +119,8 @@ struct InferOptions {
   ResourceOptions resources = {};  ///< `io`: reader of lists on disk
 
   /// Compute only the rows that later commits can have changed since the newest version of `out`,
-  /// if that was computed in the same way, and publish the next version. The bytes equal those of a
-  /// full run, except after a compaction (InferReport::kept_across_compaction).
+  /// if that was computed in the same way, and publish the next version. The result has the same
+  /// bytes as a full run, except after a compaction (InferReport::kept_across_compaction).
   bool incremental = false;
   bool resume = false;        ///< continue a killed run of the same job
   InferWorkers workers = {};  ///< layerwise mode only, not incremental

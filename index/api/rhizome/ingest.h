@@ -263,7 +263,7 @@ struct IngestOptions {
   /// The expected number of lines of `nodes`; any other number is an error.
   std::optional<std::uint64_t> node_lines = {};
 
-  /// Series of which `arrays` has versions, under their stored names such as emb.v3.
+  /// Series whose versions are in `arrays`, under their stored names such as emb.v3.
   std::vector<ArraySeries> series = {};
 
   /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: requires

@@ -40,7 +40,7 @@ struct Content {
            std::tuple<DataType, std::uint64_t, std::vector<std::pair<std::string, std::string>>>>
       edge_attributes;
 
-  /// Of an array: dtype, columns, attributes, and the row of each vertex.
+  /// An array: dtype, columns, attributes, and the row of each vertex.
   struct Array {
     DataType dtype = DataType::kInvalid;
     std::uint64_t dim = 0;

@@ -443,7 +443,7 @@ const std::vector<Scenario>& Scenarios() {
       {"updates", IngestSmall, RunUpdates},
       {"arrays", IngestSmall, RunArrays},
       {"compaction", IngestSmallAndUpdate, RunCompaction},
-      {"compaction beside", IngestSmallAndUpdate, RunCompactionBeside},
+      {"compaction_beside", IngestSmallAndUpdate, RunCompactionBeside},
       {"attributes", IngestSmall, RunAttributes},
       {"publishing", IngestSmallAndUpdate, RunPublishing},
   };
