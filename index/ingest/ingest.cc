@@ -23,6 +23,7 @@
 #include "index/ingest/ingest_graph.h"
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_steps.h"
+#include "index/ingest/node_arrays.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/text_column.h"
 #include "storage/array/array_rules.h"
@@ -64,6 +65,7 @@ std::string_view NameWithoutVersion(std::string_view name, std::span<const Array
 Status CheckArrayNames(const IngestOptions& options) {
   std::vector<std::string> names =
       options.nodes ? NodeArrayNames(options) : std::vector<std::string>();
+  if (!options.nodes && !options.random_split.empty()) names.emplace_back("split");
   for (const ArrayFile& file : options.arrays) names.push_back(file.name);
   if (options.build.homes != HomeRule::kNone) names.emplace_back(kHomeArray);
   for (const EdgeAttribute& attribute : EdgeAttributesOf(options)) {
@@ -150,6 +152,8 @@ Status CheckOptions(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckFirstTypes("vertex", options.vertex_types, HasVertexTypes(options)));
   RHIZOME_RETURN_IF_ERROR(CheckFirstTypes("edge", options.edge_types, HasEdgeTypes(options)));
   RHIZOME_RETURN_IF_ERROR(CheckTypedColumns(options));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatureColumns(options));
+  RHIZOME_RETURN_IF_ERROR(CheckRandomSplit(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   RHIZOME_RETURN_IF_ERROR(CheckHomesFile(options));
@@ -188,7 +192,8 @@ std::vector<ArrayRows> RowsOf(std::span<const std::shared_ptr<const LoadedArray>
   return rows;
 }
 
-Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
+Result<GraphInput> Assemble(IngestContext& context, Parsed parsed) {
+  const IngestOptions& options = context.options;
   std::vector<ArrayRows> arrays = RowsOf(parsed.arrays);
   if (options.homes_file) arrays.push_back(parsed.homes.rows(options));
   const ImpliedVertices implied = CountImplied(options, arrays);
@@ -216,8 +221,8 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
       std::move(parsed.homes).ByVertex(options, parsed.nodes, vertices.nodes, vertices.count));
   SetEdges(std::move(parsed.edges), vertices, input);
   input.weighted = HasWeights(options);
-  for (NodeColumn& column : parsed.nodes.columns)
-    input.arrays.push_back(std::move(column).ToArray(vertices.nodes, vertices.count));
+  RHIZOME_ASSIGN_OR_RETURN(input.arrays,
+                           NodeArrays(context, parsed.nodes, vertices.nodes, vertices.count));
   const auto rows = std::make_shared<const std::vector<std::int64_t>>(
       nodes ? RowsOfVertices(parsed.nodes, vertices.nodes, vertices.count)
             : std::vector<std::int64_t>());
@@ -239,7 +244,7 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inpu
   IngestContext context(fs, plan, control, /*spills=*/false);
   Parsed parsed(options.id_type);
   RHIZOME_RETURN_IF_ERROR(ReadAll(context, parsed));
-  RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble(options, std::move(parsed)));
+  RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble(context, std::move(parsed)));
   const std::uint64_t stored_edges = input.edges.size() * (options.undirected ? 2 : 1);
   RHIZOME_RETURN_IF_ERROR(context.CheckMemory(
       "building the store",

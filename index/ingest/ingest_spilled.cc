@@ -12,6 +12,7 @@
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_steps.h"
+#include "index/ingest/node_arrays.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
 #include "index/ingest/text_column.h"
@@ -116,9 +117,8 @@ class SpillingIngest {
     SetVertexTypes(options_, nodes_, vertices_.nodes, input);
     RHIZOME_RETURN_IF_ERROR(
         SetEndTypes(options_, InputOf(vertices_.count, vertices_.edges), input));
-    for (NodeColumn& column : nodes_.columns)
-      input.arrays.push_back(std::move(column).ToArray(vertices_.nodes, vertices_.count));
-    nodes_.columns.clear();
+    RHIZOME_ASSIGN_OR_RETURN(input.arrays,
+                             NodeArrays(context_, nodes_, vertices_.nodes, vertices_.count));
     RHIZOME_ASSIGN_OR_RETURN(input.homes, std::move(homes_).ByVertex(
                                               options_, nodes_, vertices_.nodes, vertices_.count));
     const auto row_of_vertex = std::make_shared<const std::vector<std::int64_t>>(

@@ -179,6 +179,12 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options) {
     if (role == Role::kSplit) names.emplace_back("split");
     if (role == Role::kLabel || role == Role::kText || role == Role::kOther) names.push_back(name);
   }
+  const auto& features = options.feature_columns;
+  std::erase_if(names, [&](const std::string& name) {
+    return std::find(features.begin(), features.end(), name) != features.end();
+  });
+  if (!features.empty()) names.emplace_back("feat");
+  if (!options.random_split.empty()) names.emplace_back("split");
   return names;
 }
 

@@ -73,6 +73,8 @@ constexpr auto kFields = std::to_array<OptionField>({
     {"new_version", kBoolean},
     {"no_edges", kBoolean},
     {"node_columns"},
+    {"feature_columns"},
+    {"random_split"},
     {"nodes"},
     {"norm"},
     {"normalize_features", kBoolean},

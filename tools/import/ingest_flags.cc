@@ -58,6 +58,16 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
           "numbers, or of splits, one letter (t, v, e, n) for each; default: by the names in "
           "the header, or id");
   AddTypes(verb, options.types);
+  AddList(
+      verb, "--feature-columns", options.feature_columns,
+      "Columns of the node file that become one array, feat, for training; or all: every column "
+      "of numbers");
+  verb.add_option("--random-split", options.random_split,
+                  "Assign labelled vertices to training, validation and test at random, in these "
+                  "shares, such as 0.8,0.1,0.1")
+      ->delimiter(',')
+      ->expected(3)
+      ->type_name("TRAIN,VALID,TEST");
   verb.add_option("--split-column", options.split_column,
                   "Split column to use if there are several")
       ->type_name("NAME");

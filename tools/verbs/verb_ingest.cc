@@ -32,7 +32,8 @@ Status CheckAlone(const IngestVerbFlags& verb, const std::string& folder) {
                     !flags.arrays.empty() || !flags.edge_arrays.empty() || flags.dtype ||
                     !options.columns.empty() || !options.node_columns.empty() ||
                     !options.split_column.empty() || options.header || options.delimiter ||
-                    !options.end_types.empty() || options.id_type != IdType::kAuto ||
+                    !options.end_types.empty() || !options.feature_columns.empty() ||
+                    !options.random_split.empty() || options.id_type != IdType::kAuto ||
                     options.vertices || options.max_bad_lines > 0 || !options.types.empty();
   if (!more) return Status::Ok();
   return Status::InvalidArgument(
@@ -96,8 +97,8 @@ void AddIngestVerb(CLI::App& root, Session& session) {
   verb->add_flag("--dry-run", flags->dry_run,
                  "Print how the files would be read, and the command that says so; write nothing");
   ArrangeOptions(*verb,
-                 {"edges", "nodes", "node-columns", "array", "columns", "header", "dry-run",
-                  "undirected", "partitions", "memory", "threads"},
+                 {"edges", "nodes", "node-columns", "feature-columns", "random-split", "array",
+                  "columns", "header", "dry-run", "undirected", "partitions", "memory", "threads"},
                  {"edge-array", "no-header", "delimiter", "end-types", "split-column", "id-type",
                   "vertices", "max-bad-lines", "dtype", "partitioner", "homes", "directions",
                   "layout", "codec", "scratch"});

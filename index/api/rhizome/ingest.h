@@ -255,6 +255,15 @@ struct IngestOptions {
   /// Number of malformed lines that are skipped and counted before the ingestion fails.
   std::uint64_t max_bad_lines = 0;
 
+  /// Columns of the node file that together become one array, `feat`, float32, instead of an array
+  /// each: names, or just "all", every column of numbers except label and split. Nulls become NaN.
+  std::vector<std::string> feature_columns = {};
+
+  /// Shares of training, validation and test, to which vertices with a label (all, if the node file
+  /// has no column label) are assigned at random, by the seed of `build.partition`, in a new array
+  /// `split`. Empty: no such array.
+  std::vector<double> random_split = {};
+
   /// Names of the first types, in the order of their numbers. Other names follow in order of first
   /// occurrence. Without a column of types there may be one name, which all vertices or edges have.
   std::vector<std::string> vertex_types = {};
