@@ -44,8 +44,8 @@ bool IsTime(std::string_view text) {
 ColumnType TypeOf(std::string_view text) {
   if (text.empty()) return ColumnType::kEmpty;
   if (ParseCanonicalInteger(text)) return ColumnType::kInteger;
-  if (IsNumber(text)) return ColumnType::kNumber;
-  return IsTime(text) ? ColumnType::kTime : ColumnType::kText;
+  if (IsTime(text)) return ColumnType::kTime;
+  return IsNumber(text) ? ColumnType::kNumber : ColumnType::kText;
 }
 
 /// Returns the type that has values of both types.
@@ -233,7 +233,7 @@ class TextPlanner {
       Note("its first line is a header: {}",
            Excerpt(fmt::format("{}", fmt::join(names_, ", ")), 120));
     if (!names_.empty() && wish_.columns.empty())
-      Note("its header, {}, makes the columns {}",
+      Note("the columns of its header, {}, are read as {}",
            Excerpt(fmt::format("{}", fmt::join(names_, ", ")), 120), fmt::join(roles, ","));
     if (names_.empty() && wish_.columns.empty() && roles.size() > 2)
       Note("its columns are taken as {}", fmt::join(roles, ","));

@@ -55,7 +55,7 @@ ArrayInput Combine(std::vector<ArrayInput> columns) {
   // std::function copies its target, so the columns are in a shared pointer.
   features.read_rows = [columns =
                             std::make_shared<const std::vector<ArrayInput>>(std::move(columns))](
-                           std::span<const VertexId> vertices, std::span<std::byte> out) {
+                           std::span<const VertexId> vertices, std::span<std::byte> out) -> Status {
     std::vector<double> numbers;
     for (std::size_t c = 0; c < columns->size(); ++c) {
       RHIZOME_RETURN_IF_ERROR(ReadNumbers((*columns)[c], vertices, numbers));

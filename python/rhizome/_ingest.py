@@ -12,7 +12,7 @@ from ._ingest_input import IngestInput
 from ._replace import is_store, replaced
 from ._sniff import Delimiter, set_text_options
 from ._types import (
-    IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_path, as_text, as_threads,
+    IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_number, as_path, as_text, as_threads,
     is_path, lent,
 )
 from ._values import matrix_of
@@ -23,7 +23,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: Any = None,
            columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] | None = None,
            header: bool | None = None, delimiter: Delimiter | None = None, end_types: Sequence[str] | None = None,
-           types: Mapping[str, str] | None = None, undirected: bool = False,
+           types: Mapping[str, str] | None = None, feature_columns: Sequence[str] | Literal["all"] = (),
+           random_split: Sequence[float] | None = None, undirected: bool = False,
            directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
@@ -67,6 +68,9 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays (None: found by the names in the header).
     ``types``: types of columns of text files that become arrays or attributes, by name: "int64", "float64", "bool",
     "timestamp", ...; other columns have the type of their values.
+    ``feature_columns``: columns of a text file of ``nodes`` that become one array, ``feat``, float32; "all": every
+    column of numbers. ``random_split``: shares of training, validation and test, such as (.8, .1, .1), to which vertices
+    with a label are assigned at random.
     ``header``: whether the first line of text files is a header; None: found. ``delimiter``: what separates fields;
     None: found. ``end_types``: the types of sources and of destinations, if these are two kinds of vertices with
     overlapping ids, so that 7 becomes "user:7"; None: found by names such as userId and movieId. `sniff` shows what is
@@ -98,6 +102,10 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     given.fill(arguments)
     set_text_options(arguments, arguments.columns, node_columns if given.nodes_file else arguments.node_columns, header,
                      delimiter, end_types)
+    if feature_columns and not given.nodes_file:
+        raise ValueError("feature_columns= are columns of a text file of nodes=: of a table, give the rows as arrays={'feat': ...}")
+    arguments.feature_columns = ["all"] if feature_columns == "all" else as_names(feature_columns, "feature_columns")
+    arguments.random_split = [as_number(share, "random_split") for share in random_split or ()]
     arguments.types = [(as_text(name, "types"), as_text(type, "types")) for name, type in (types or {}).items()]
     arguments.undirected = bool(undirected)
     arguments.directions = as_text(directions, "directions")

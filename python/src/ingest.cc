@@ -48,6 +48,8 @@ struct IngestArguments {
   std::optional<bool> header;          ///< unset: found
   std::string delimiter;               ///< DelimiterName; empty: found
   std::vector<std::string> end_types;  ///< empty: found
+  std::vector<std::string> feature_columns;
+  std::vector<double> random_split;
   bool undirected = false;
   std::optional<std::uint64_t> vertices;
   std::uint32_t partitions = 0;  ///< 0: as memory requires
@@ -90,6 +92,8 @@ class IngestInput {
         throw nb::value_error("delimiter must be 'tab', 'comma', 'semicolon', 'pipe' or 'blanks'");
     }
     options_.end_types = arguments.end_types;
+    options_.feature_columns = arguments.feature_columns;
+    options_.random_split = arguments.random_split;
     options_.undirected = arguments.undirected;
     options_.vertices = arguments.vertices;
     options_.memory_bytes = arguments.memory_bytes;
@@ -305,6 +309,8 @@ void BindIngest(nb::module_& module) {
       .def_rw("scratch", &A::scratch)
       .def_rw("header", &A::header, nb::arg().none())
       .def_rw("delimiter", &A::delimiter)
+      .def_rw("feature_columns", &A::feature_columns)
+      .def_rw("random_split", &A::random_split)
       .def_rw("end_types", &A::end_types)
       .def_rw("undirected", &A::undirected)
       .def_rw("vertices", &A::vertices, nb::arg().none())

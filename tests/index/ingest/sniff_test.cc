@@ -217,7 +217,7 @@ TEST_F(SniffTest, FilesMayDifferInDelimiterHeaderAndOrder) {
                                           Write("b.txt", "# x\nage src w to\n8 3 2 1\n")}});
   EXPECT_EQ(edges_, (Edges{{"1", "2"}, {"3", "1"}}));
   EXPECT_EQ(Weights(), (std::vector<float>{0.5, 2}));
-  EXPECT_TRUE(Says(report.notes, "makes the columns weight,dst,src,age"));
+  EXPECT_TRUE(Says(report.notes, "are read as weight,dst,src,age"));
   EXPECT_TRUE(Says(report.notes, "separated by blanks"));
   EXPECT_TRUE(Says(report.notes, "lines that begin with # are comments"));
   ExpectRefused({.edges = {Write("c.csv", "source,target,w\n1,2,3\n"), Write("d.csv", "1,2\n")}},
