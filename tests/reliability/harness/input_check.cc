@@ -53,7 +53,7 @@ bool IsRefused(const TempDir& dir, std::string_view edges, const std::string& ar
   return !report && report.error().code() == StatusCode::kInvalidArgument;
 }
 
-/// Returns the attribute of two edges, of which one needs more digits than float32 has.
+/// Returns the attribute of two edges. float32 cannot hold one of the values.
 Result<std::vector<double>> MixedAmounts(const TempDir& dir) {
   WriteInput(dir / "mixed.tsv", "0\t1\t16777217\n1\t2\t0.5\n");
   IngestOptions options;
