@@ -130,7 +130,7 @@ std::optional<std::string> NodeColumn::StageLabel(std::string_view field) {
   if (!texts_ && !label && IsDecimal(field) && field.find_first_of(".eE") != field.npos)
     return fmt::format(
         "the label '{}' is not an integer; if it is the name of a class, give the column the type "
-        "text (`types`); if it is a value, call the column otherwise",
+        "text (`types`); if it is a value, give the column another name (`node_columns`)",
         field);
   if (texts_ || !label) return StageText(label == kNoLabel ? std::string_view() : field);
   staged_label_ = *label;
