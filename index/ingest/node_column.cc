@@ -122,10 +122,16 @@ std::optional<std::string> NodeColumn::Stage(std::string_view field) {
   return std::nullopt;
 }
 
-// A null word or -1 is no class, also in a column of names.
+// A null word or -1 is no class, also in a column of names. A number with a fraction may be a value
+// that is to be predicted, and is a name only after another name.
 std::optional<std::string> NodeColumn::StageLabel(std::string_view field) {
   const auto label = IsNullWord(field) ? kNoLabel : ParseCanonicalInteger(field);
   if (typed_ && !texts_ && !label) return fmt::format("the label '{}' is not an integer", field);
+  if (!texts_ && !label && IsDecimal(field) && field.find_first_of(".eE") != field.npos)
+    return fmt::format(
+        "the label '{}' is not an integer; if it is the name of a class, give the column the type "
+        "text (`types`); if it is a value, give the column another name (`node_columns`)",
+        field);
   if (texts_ || !label) return StageText(label == kNoLabel ? std::string_view() : field);
   staged_label_ = *label;
   return std::nullopt;

@@ -378,7 +378,8 @@ void AddAdd(CLI::App& array, Session& session) {
               "rhizome array add demo.rz feat2=demo/features.npy", flags, Add);
   AddStore(*verb, flags->store);
   verb->add_option("ARRAY", flags->array,
-                   "NAME=F: .npy, a Zarr v3 folder, or text lines 'row column value' (NAME=F:DIM); "
+                   "NAME=F: .npy, a Zarr v3 folder, or text with one row a line; NAME=F:coo:DIM: "
+                   "lines 'row column value'; "
                    "rows in the order of export, or of the ids in F.ids.tsv next to F.npy; with "
                    "--empty: NAME")
       ->required();
@@ -416,8 +417,10 @@ void AddAppend(CLI::App& array, Session& session) {
               "rhizome array append demo.rz part rest.npy", flags, Append);
   AddStore(*verb, flags->store);
   verb->add_option("ARRAY", flags->array, "Name of the array, or of a version of it")->required();
-  verb->add_option("F", flags->file,
-                   "Rows: .npy, a Zarr v3 folder, or text lines 'row column value' (F:DIM)")
+  verb->add_option(
+          "F", flags->file,
+          "Rows: .npy, a Zarr v3 folder, or text with one row a line; F:coo:DIM: lines 'row "
+          "column value'")
       ->required();
   AddSize(*verb, "--memory", flags->options.memory_bytes, "Memory for sorting rows")
       ->default_str("1G");

@@ -138,7 +138,14 @@ TEST_F(AddArrayTest, RowsArriveInTheStoresOrder) {
 TEST_F(AddArrayTest, TripletsAreRowsOfTheWholeArray) {
   AddArrayOptions options{.file = {}};
   options.file.dim = kDim;
-  const auto report = Add("t", Write("t.tsv", "0\t0\t1.5\n7\t2\t-1\n"), options);
+  // Three columns may also be rows of this array.
+  const Path file = Write("t.tsv", "0\t0\t1.5\n7\t2\t-1\n");
+  static_assert(kDim == 3);
+  const auto refused = testing::AsStatus(Add("t", file, options));
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("triplets"));
+  options.file.triplets = true;
+  const auto report = Add("t", file, options);
   ASSERT_OK(report);
   EXPECT_EQ(report->rows_given, kVertices);
   const auto open = OpenStoreGraph(path_);

@@ -1,12 +1,16 @@
 #include "rhizome/ingest.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -14,6 +18,7 @@
 #include "index/ingest/ingest_graph.h"
 #include "index/input/npy.h"
 #include "rhizome/graph.h"
+#include "rhizome/text_values.h"
 #include "storage/array/array_rules.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
@@ -24,7 +29,10 @@
 namespace rhizome {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using testing::GenerationBytes;
+using ::testing::HasSubstr;
 using testing::WriteInput;
 
 StoreId FixedId() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
@@ -64,6 +72,17 @@ class IngestTest : public ::testing::Test {
     auto graph = Graph::Open(*store_);
     ASSERT_OK(graph);
     graph_ = *std::move(graph);
+  }
+  /// Returns the texts of an array of texts by vertex id.
+  std::vector<std::string> Texts(std::string_view name) {
+    auto texts = TextValues::Open(*graph_, name);
+    EXPECT_OK(texts);
+    if (!texts) return {};
+    std::vector<VertexId> vertices(graph_->vertex_count());
+    std::iota(vertices.begin(), vertices.end(), VertexId{0});
+    auto values = (*texts)->TextsOfVertices(vertices);
+    EXPECT_OK(values);
+    return values ? *std::move(values) : std::vector<std::string>();
   }
   /// Returns the rows of an array by vertex id.
   template <typename T>
@@ -222,7 +241,7 @@ TEST_F(IngestTest, NodeColumnsBecomeArraysAndTypes) {
   EXPECT_EQ(Values<std::int64_t>("age"), (std::vector<std::int64_t>{7, -2, 3, -1}));
   EXPECT_EQ(Values<float>("size"), (std::vector<float>{1, 2.5, 4, 0}));
   EXPECT_EQ(Values<std::uint8_t>("fold"), (std::vector<std::uint8_t>{1, 2, 0, 255}));
-  EXPECT_STATUS(store_->OpenArray("name"), kNotFound);
+  EXPECT_EQ(Texts("name"), (std::vector<std::string>{"Ann", "Bob", "C, D", ""}));
 }
 
 TEST_F(IngestTest, SplitColumnPicksOneOfSeveral) {
@@ -247,11 +266,20 @@ TEST_F(IngestTest, LettersOfSeveralSplitsBecomeColumns) {
   EXPECT_EQ((*store_->OpenArray("splits"))->entry().dim, 3u);
   EXPECT_EQ(Values<std::uint8_t>("splits"),
             (std::vector<std::uint8_t>{255, 2, 0, 255, 255, 255, 0, 1, 2}));
-  store_path_ = dir_ / "other.rz";
-  options.nodes = Write("short.tsv", "2\ttve\n0\ttv\n");
-  ExpectRefused(options, StatusCode::kInvalidArgument, {"short.tsv:2", "'tv'", "3 letters"});
-  options.nodes = Write("wrong.tsv", "2\ttve\n0\ttvx\n");
-  ExpectRefused(options, StatusCode::kInvalidArgument, {"wrong.tsv:2", "'tvx'"});
+}
+
+// A word with another length, or with another letter, shows that the column has texts.
+TEST_F(IngestTest, LettersOfNoSplitAreTexts) {
+  for (const std::string word : {"tv", "tvx", "vents"}) {
+    store_path_ = dir_ / (word + ".rz");
+    const auto report = Run({.edges = {Write("e.tsv", "0\t1\n1\t2\n")},
+                             .nodes = Write("n.tsv", "2\ttve\n0\t" + word + "\n1\tnet\n"),
+                             .node_columns = {"id", "splits"}});
+    ASSERT_OK(report);
+    EXPECT_THAT(report->notes, Contains(AllOf(HasSubstr("splits"), HasSubstr("n.tsv:2"))));
+    OpenStore();
+    EXPECT_EQ(Texts("splits"), (std::vector<std::string>{word, "net", "tve"}));
+  }
 }
 
 TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
@@ -328,6 +356,7 @@ TEST_F(IngestTest, BadLinesAreSkippedAndCountedUpToTheLimit) {
       .arrays = {{.name = "x",
                   .path = Write("x.npy", NpyBytes<float>(DataType::kFloat32, 1, {1, 2, 3, 4}))}},
       .node_columns = {"id", "label"},
+      .types = {{"label", "int64"}},
       .max_bad_lines = 5};
   const auto report = Run(options);
   ASSERT_OK(report);
@@ -374,11 +403,33 @@ TEST_F(IngestTest, MalformedNodesAreNamedAndNothingIsCommitted) {
   refuse("a\na\n", {"id"}, "'a' is repeated");
   refuse("0\ttrain\n1\ttraining\n", {"id", "split"}, "'training'");
   refuse("0\t0\n1\t3\n", {"id", "split"}, "'3'");
-  refuse("0\t1\n1\t1.5\n", {"id", "label"}, "label '1.5'");
-  refuse("0\t1\n1\tred\n", {"id", "colour"}, "'red'");
-  refuse("0\ttrain\n1\tred\n", {"id", "colour"}, "'red'");
-  refuse("0\tuser\n1\tno/good\n", {"id", "type"}, "no/good");
+  for (const char* label : {"1.5", "-2.0", "1e3"})
+    refuse(fmt::format("0\t1\n1\t{}\n", label), {"id", "label"}, fmt::format("label '{}'", label));
+  refuse("0\t1.5\n1\tred\n", {"id", "colour"}, "'red'");
+  refuse("0\tuser\n1\tno\x01good\n", {"id", "type"}, "control");
   refuse("0\n1\t2\n", {"id"}, "2 fields found");
+}
+
+TEST_F(IngestTest, WordsBecomeTextsAndNamesOfClasses) {
+  ASSERT_OK(Run({.edges = {Write("e.tsv", "0\t1\n1\t2\n")},
+                 .nodes = Write("n.tsv",
+                                "0\t1\t1\ttrain\tuser\n1\tred\tred\tred\ta/b\n"
+                                "2\t1.5\t1.5\ttest\tuser\n"),
+                 .node_columns = {"id", "label", "number", "word", "type"}}));
+  OpenStore();
+  EXPECT_EQ(Values<std::int64_t>("label"), (std::vector<std::int64_t>{0, 2, 1}));
+  EXPECT_EQ(Texts("label"), (std::vector<std::string>{"1", "red", "1.5"}));
+  EXPECT_EQ(Texts("number"), (std::vector<std::string>{"1", "red", "1.5"}));
+  EXPECT_EQ(Texts("word"), (std::vector<std::string>{"train", "red", "test"}));
+  EXPECT_EQ(graph_->Snapshot()->info().vertex_types, (std::vector<std::string>{"user", "a/b"}));
+
+  store_path_ = dir_ / "typed.rz";
+  ASSERT_OK(Run({.edges = {Write("e.tsv", "0\t1\n")},
+                 .nodes = Write("n.tsv", "0\t2.5\n1\t1.5\n"),
+                 .node_columns = {"id", "label"},
+                 .types = {{"label", "text"}}}));
+  OpenStore();
+  EXPECT_EQ(Texts("label"), (std::vector<std::string>{"2.5", "1.5"}));
 }
 
 TEST_F(IngestTest, BadColumnsAreNamed) {
@@ -448,7 +499,8 @@ TEST_F(IngestTest, BadTripletsAreRefused) {
   refuse("0\t0\t1\n1\t3\t1\n", 3, {"s.tsv:2", "column 3"});
   refuse("0\t0\t1\n-1\t0\t1\n", 3, {"s.tsv:2", "row"});
   refuse("0\t0\t1\n1\t-1\t1\n", 3, {"s.tsv:2", "column"});
-  refuse("0\t0\t1\n1\t0\tnan\n", 3, {"s.tsv:2", "nan"});
+  refuse("0\t0\t1\n1\t0\tred\n", 3, {"s.tsv:2", "'red'"});
+  refuse("0\t0\t1\n1\t0\t1e400\n", 3, {"s.tsv:2", "'1e400'"});
   refuse("0\t0\t1\n1\t0\n", 3, {"s.tsv:2", "2 fields"});
   refuse("1\t0\t1\n0\t2\t1\n1\t0\t2\n", 3, {"row 1, column 0", "repeated"});
   ExpectRefused(
@@ -456,6 +508,21 @@ TEST_F(IngestTest, BadTripletsAreRefused) {
        .nodes = Write("n.tsv", "0\n1\n2\n"),
        .arrays = {{.name = "s", .path = Write("s.tsv", "3\t0\t1\n"), .dim = 3, .triplets = true}}},
       StatusCode::kInvalidArgument, {"s.tsv", "3 lines"});
+}
+
+TEST_F(IngestTest, TripletsMayBeNanAndInfinite) {
+  ASSERT_OK(Run({.edges = {Write("e.tsv", "0\t1\n")},
+                 .arrays = {{.name = "s",
+                             .path = Write("s.tsv", "0\t1\tnan\n1\t0\t-inf\n"),
+                             .dim = 2,
+                             .triplets = true}}}));
+  OpenStore();
+  const std::vector<float> rows = Values<float>("s");
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0], 0);
+  EXPECT_TRUE(std::isnan(rows[1]));
+  EXPECT_EQ(rows[2], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(rows[3], 0);
 }
 
 TEST_F(IngestTest, TypesByFileAndByColumnAreRefused) {

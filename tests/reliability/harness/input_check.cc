@@ -1,11 +1,15 @@
 #include "reliability/harness/input_check.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "index/input/npy.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/graph_scan.h"
 #include "rhizome/ingest.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
@@ -49,6 +53,33 @@ bool IsRefused(const TempDir& dir, std::string_view edges, const std::string& ar
   return !report && report.error().code() == StatusCode::kInvalidArgument;
 }
 
+/// Returns the attribute of two edges. float32 cannot hold one of the values.
+Result<std::vector<double>> MixedAmounts(const TempDir& dir) {
+  WriteInput(dir / "mixed.tsv", "0\t1\t16777217\n1\t2\t0.5\n");
+  IngestOptions options;
+  options.edges = {{dir / "mixed.tsv"}};
+  options.columns = {"src", "dst", "amount"};
+  RHIZOME_RETURN_IF_ERROR(Ingest(FileSystem::Posix(), dir / "mixed.rz", options, JobControl()));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), dir / "mixed.rz", Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  RHIZOME_ASSIGN_OR_RETURN(const auto column, FindEdgeColumn(*graph, "amount"));
+  if (column.dtype != DataType::kFloat64)
+    return Fail(Status::Corruption("the amounts are not float64"));
+  const auto snapshot = graph->Snapshot();
+  RHIZOME_ASSIGN_OR_RETURN(auto scan, EdgeScan::Open(*snapshot));
+  std::vector<double> amounts;
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto edge, scan.Next());
+    if (!edge) break;
+    RHIZOME_RETURN_IF_ERROR(
+        ReadEdgeRows(*snapshot, "amount", std::span(&edge->number, 1),
+                     std::as_writable_bytes(std::span(&amounts.emplace_back(), 1))));
+  }
+  std::sort(amounts.begin(), amounts.end());
+  return amounts;
+}
+
 }  // namespace
 
 std::optional<std::string> CheckInputs() {
@@ -56,7 +87,11 @@ std::optional<std::string> CheckInputs() {
   const auto label = LabelOfTheUnlabelled(dir);
   if (!label) return label.error().ToString();
   if (*label != -1) return "a vertex without a label has the label " + std::to_string(*label);
-  if (!IsRefused(dir, "0\t1\t16777217\n1\t2\t0.5\n", "x")) return "an integer is rounded";
+  const auto amounts = MixedAmounts(dir);
+  if (!amounts) return amounts.error().ToString();
+  if (*amounts != std::vector<double>{0.5, 16777217}) return "a number is rounded";
+  // float64 cannot hold this integer either.
+  if (!IsRefused(dir, "0\t1\t9007199254740993\n1\t2\t0.5\n", "x")) return "an integer is rounded";
   if (!IsRefused(dir, "0\t1\t1\n", "vertex_id")) return "an array has the name of a coordinate";
   return std::nullopt;
 }

@@ -5,7 +5,7 @@
 
 namespace rhizome::testing {
 
-/// Checks that a store preserves its input: a vertex without a label is unlabelled, integers are
+/// Checks that a store preserves its input: a vertex without a label is unlabelled, numbers are
 /// not rounded, and no array may have a name that the store uses itself. Returns what is wrong.
 std::optional<std::string> CheckInputs();
 

@@ -99,14 +99,16 @@ TEST(StoreIdTest, RandomIdsDiffer) {
 
 TEST(DataTypeTest, NamesAndSizesFitTogether) {
   const std::pair<std::string_view, std::size_t> all[] = {
-      {"float32", 4}, {"float16", 2}, {"int64", 8}, {"int32", 4}, {"uint32", 4}, {"uint8", 1}};
+      {"float32", 4}, {"float16", 2}, {"int64", 8}, {"int32", 4},    {"uint32", 4}, {"uint8", 1},
+      {"bool", 1},    {"int8", 1},    {"int16", 2}, {"bfloat16", 2}, {"float64", 8}};
   for (const auto& [name, bytes] : all) {
     const auto type = ParseDataType(name);
     ASSERT_TRUE(type.has_value()) << name;
     EXPECT_EQ(DataTypeName(*type), name);
     EXPECT_EQ(DataTypeBytes(*type), bytes);
   }
-  EXPECT_FALSE(ParseDataType("float64").has_value());
+  EXPECT_FALSE(ParseDataType("uint64").has_value());
+  EXPECT_FALSE(ParseDataType("complex64").has_value());
   EXPECT_FALSE(ParseDataType("invalid").has_value());
 }
 
