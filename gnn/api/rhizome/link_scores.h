@@ -85,8 +85,9 @@ class LinkScores {
   /// Errors: kNotFound, no such array or decoder; kInvalidArgument, the array is not of vertices,
   /// or holds texts or times; the decoder does not fit it, or a pair's vertex or type is out of
   /// range; kOutOfMemory, memory_bytes is too small (the message says how much is needed);
-  /// kCorruption; kIoError; kInterrupted; errors of `source` and `sink`. Threads: one call at a
-  /// time in a process. Ownership: borrows all arguments during the call.
+  /// kCorruption; kIoError; kInterrupted; errors of `source` and `sink`.
+  /// Threads: one call at a time in a process.
+  /// Ownership: borrows all arguments during the call.
   virtual Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                         const PairSource& source, const ScoreSink& sink,
                                         const JobControl& control) const = 0;
