@@ -38,20 +38,15 @@ Result<std::int64_t> LabelOfTheUnlabelled(const TempDir& dir) {
   return label;
 }
 
-/// Ingests edges with an amount, and one row of an array.
-Status IngestAmounts(const TempDir& dir, std::string_view edges, const std::string& array) {
+bool IsRefused(const TempDir& dir, std::string_view edges, const std::string& array) {
   WriteInput(dir / "amounts.tsv", edges);
   WriteInput(dir / "rows.tsv", "0\t0\t1\n");
   IngestOptions options;
   options.edges = {{dir / "amounts.tsv"}};
   options.columns = {"src", "dst", "amount"};
   options.arrays = {{.name = array, .path = dir / "rows.tsv", .dim = 1}};
-  const auto report = Ingest(FileSystem::Posix(), dir / "amounts.rz", options, JobControl());
-  return report ? Status::Ok() : report.error();
-}
-
-bool IsRefused(const TempDir& dir, std::string_view edges, const std::string& array) {
-  return IngestAmounts(dir, edges, array).code() == StatusCode::kInvalidArgument;
+  const auto report = Ingest(FileSystem::Posix(), dir / "refused.rz", options, JobControl());
+  return !report && report.error().code() == StatusCode::kInvalidArgument;
 }
 
 }  // namespace
@@ -61,15 +56,8 @@ std::optional<std::string> CheckInputs() {
   const auto label = LabelOfTheUnlabelled(dir);
   if (!label) return label.error().ToString();
   if (*label != -1) return "a vertex without a label has the label " + std::to_string(*label);
-  // Beyond int64, and beyond the integers that float64 holds.
-  for (const char* integer : {"9223372036854775808", "9007199254740993"}) {
-    const std::string edges = "0\t1\t" + std::string(integer) + "\n1\t2\t0.5\n";
-    if (!IsRefused(dir, edges, "x")) return std::string(integer) + " is rounded";
-  }
+  if (!IsRefused(dir, "0\t1\t16777217\n1\t2\t0.5\n", "x")) return "an integer is rounded";
   if (!IsRefused(dir, "0\t1\t1\n", "vertex_id")) return "an array has the name of a coordinate";
-  // What float64 holds is accepted: nothing else in these inputs is wrong.
-  const Status exact = IngestAmounts(dir, "0\t1\t16777217\n1\t2\t0.5\n", "x");
-  if (!exact.ok()) return exact.ToString();
   return std::nullopt;
 }
 
