@@ -99,6 +99,7 @@ rhizome_fuzz(update_file RUNS 1000 STORE COVERS tools/verbs/update_file.cc tools
   tools/import/elements.cc
   EXCEPT "ChangeMarks|MarkJson|AddState|Words|PlaceOf|HalfTo|VisitElement|NumberJson|ElementAt|ToFloats|ToJson|ReadVertexRow|Labels"
   SOURCES tools/verbs/update_file.cc tools/verbs/change_marks.cc tools/import/elements.cc
+  tools/import/stored_texts.cc
   LIBS ${disk} CLI11::CLI11 ${json})
 rhizome_fuzz(safetensors RUNS 4600 COVERS cache/job/safetensors.cc gnn/models/model_shape.cc
   EXCEPT "Load|Save|ToHex|EncodeSafetensors"

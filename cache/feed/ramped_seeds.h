@@ -27,8 +27,10 @@ class RampedSeeds {
     if (!seeds) return seeds;
     const std::uint32_t epoch = EpochPlan::Decode(seeds->tag).epoch;
     if (each_epoch_ && epoch != std::exchange(epoch_, epoch)) taken_ = 0;
-    // Before superbatch i of the ramp, 2^i - 1 minibatches were taken.
-    seeds->begins_superbatch = taken_ == 0 || (taken_ < most_ && std::has_single_bit(taken_ + 1));
+    // Before superbatch i > 0 of the ramp, 2^i - 1 minibatches were taken, the last 2^(i-1) of them
+    // in the superbatch before. The ramp ends with the first one that has `most`.
+    seeds->begins_superbatch =
+        taken_ == 0 || ((taken_ + 1) / 2 < most_ && std::has_single_bit(taken_ + 1));
     ++taken_;
     return seeds;
   }

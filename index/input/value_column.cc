@@ -194,14 +194,14 @@ std::optional<std::string> ValueColumn::StageNumber(std::string_view field, std:
     next_.rounds = next_.rounds || !IsExact(staged_.integer, DataType::kFloat64);
     if (const auto reason = CheckNull(name)) return reason;
   } else if (IsBeyondInt64(field)) {
-    if (!RHIZOME_MUTANT("integers beyond their type are rounded"))
-      return fmt::format("'{}' in the column '{}' is an integer beyond int64", field, name);
+    return fmt::format("'{}' in the column '{}' is an integer beyond int64", field, name);
   } else {
     next_.decimals = true;
     next_.wide = next_.wide || !(IsShort(field) || KeepsDecimal(staged_.number));
   }
   if (next_.wide && !state_.wide) wide_field_ = field;
   if (!next_.decimals || !next_.rounds) return std::nullopt;
+  if (RHIZOME_MUTANT("integers beyond their type are rounded")) return std::nullopt;
   return fmt::format(
       "'{}': the column '{}' has integers that float64 would round, and also numbers that are not "
       "integers; write all of them as integers",

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "index/input/input_stream.h"
 #include "index/input/table_reader.h"
 #include "tools/import/wordnet_names.h"
 
@@ -75,33 +77,39 @@ using OffsetMap = std::unordered_map<std::uint32_t, std::uint32_t>;  // offset -
 Result<std::string_view> WholeLine(TableReader& reader, TableReader::Next next) {
   if (next == TableReader::Next::kMalformed)
     return Fail(Status::InvalidArgument(fmt::format("{}: {}", reader.Place(), reader.reason())));
-  if (reader.fields().size() != 1)
+  const std::string_view line = reader.fields()[0];
+  if (line.find('\t') != line.npos)
     return Fail(Status::InvalidArgument(fmt::format("{}: unexpected tab", reader.Place())));
-  return reader.fields()[0];
+  return line;
+}
+
+/// Opens a file of the database. Its lines are read whole: the blanks at the beginning of a line
+/// distinguish the licence text.
+Result<std::unique_ptr<TableReader>> OpenLines(FileSystem& fs, const Path& path) {
+  auto stream = InputStream::Open(fs, path);
+  if (stream) return TableReader::Open(*std::move(stream), TableForm::kLines, /*header=*/false);
+  if (stream.error().code() != StatusCode::kNotFound) return Fail(stream.error());
+  return Fail(stream.error().WithContext(
+      "WordNet is not installed; install it (Debian: apt-get install wordnet-base), or name its "
+      "folder with --from"));
 }
 
 /// Calls `take(line)` for every line after the licence text at the beginning of the file.
 template <typename Take>
 Status ForEachLine(FileSystem& fs, const Path& path, const JobControl& control, Take take) {
-  auto opened = TableReader::Open(fs, path, false);
-  if (!opened && opened.error().code() == StatusCode::kNotFound)
-    return opened.error().WithContext(
-        "WordNet is not installed; install it (Debian: apt-get install wordnet-base), or name its "
-        "folder with --from");
-  if (!opened) return opened.error();
-  TableReader& reader = **opened;
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenLines(fs, path));
   for (std::uint64_t lines = 0;; ++lines) {
-    RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader.ReadLine());
+    RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
     if (next == TableReader::Next::kEnd) return Status::Ok();
     if (lines % kLinesPerReport == 0)
       RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "reading WordNet",
-                                              .done = reader.stream().consumed_bytes(),
-                                              .total = reader.stream().total_bytes(),
+                                              .done = reader->stream().consumed_bytes(),
+                                              .total = reader->stream().total_bytes(),
                                               .detail = {}}));
-    RHIZOME_ASSIGN_OR_RETURN(const std::string_view line, WholeLine(reader, next));
-    if (line.starts_with("  ")) continue;
-    const Status taken = take(line, static_cast<std::uint32_t>(reader.line()));
-    if (!taken.ok()) return taken.WithContext(reader.Place());
+    RHIZOME_ASSIGN_OR_RETURN(const std::string_view line, WholeLine(*reader, next));
+    if (line.empty() || line.starts_with("  ")) continue;
+    const Status taken = take(line, static_cast<std::uint32_t>(reader->line()));
+    if (!taken.ok()) return taken.WithContext(reader->Place());
   }
 }
 

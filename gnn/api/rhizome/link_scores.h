@@ -49,7 +49,8 @@ using ScoreSink =
     std::function<Status(std::span<const VertexPair> pairs, std::span<const float> scores)>;
 
 struct LinkScoreOptions {
-  std::string array;  ///< embeddings or features of the vertices, float32 or float16
+  /// Embeddings or features of the vertices, of any numeric type; scores are computed in float32.
+  std::string array;
   LinkScorerKind scorer = LinkScorerKind::kDot;
   Path decoder = {};  ///< safetensors; kDot needs none
 
@@ -81,10 +82,10 @@ class LinkScores {
   virtual ~LinkScores() = default;
 
   /// Scores all pairs of `source` and passes them to `sink` in batches, in order.
-  /// Errors: kNotFound, no such array or decoder; kInvalidArgument, the array does not hold floats
-  /// of vertices, the decoder does not fit it, or a pair's vertex or type is out of range;
-  /// kOutOfMemory, memory_bytes is too small (the message says how much is needed); kCorruption;
-  /// kIoError; kInterrupted; errors of `source` and `sink`.
+  /// Errors: kNotFound, no such array or decoder; kInvalidArgument, the array is not of vertices,
+  /// or holds texts or times; the decoder does not fit it, or a pair's vertex or type is out of
+  /// range; kOutOfMemory, memory_bytes is too small (the message says how much is needed);
+  /// kCorruption; kIoError; kInterrupted; errors of `source` and `sink`.
   /// Threads: one call at a time in a process.
   /// Ownership: borrows all arguments during the call.
   virtual Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -70,8 +71,11 @@ class LinkScoresTest : public ::testing::Test {
         array.inner_rows = 128;
       }
     }
-    input.arrays.push_back(
-        MakeArray("count", 1, DataType::kInt64, std::vector<std::int64_t>(kLinkScoresVertices)));
+    std::vector<std::int64_t> counts(kLinkScoresVertices);
+    std::iota(counts.begin(), counts.end(), -1000);
+    input.arrays.push_back(MakeArray("count", 1, DataType::kInt64, counts));
+    input.arrays.push_back(MakeArray("when", 1, DataType::kInt64, std::move(counts)));
+    input.arrays.back().attributes = {{"type", "timestamp"}};
     BuildOptions build;
     build.partition.partitions = 3;
     const JobControl control;
@@ -324,12 +328,23 @@ TEST_F(LinkScoresTest, RowsThatWerePutAndNewVerticesCount) {
   }
 }
 
+TEST_F(LinkScoresTest, IntegersAreScoredAsFloats) {
+  const Opened opened = Open();
+  const std::vector<VertexPair> pairs = Pairs(2000);
+  const auto scores = Score(*opened.graph, {.array = "count", .memory_bytes = kMemory}, pairs);
+  ASSERT_OK(scores);
+  std::vector<float> expected;  // the products have at most 24 bits or are rounded once
+  for (const VertexPair& pair : pairs)
+    expected.push_back(static_cast<float>((pair.src - 1000) * (pair.dst - 1000)));
+  EXPECT_EQ(*scores, expected);
+}
+
 TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
   const Opened opened = Open();
   const Graph& graph = *opened.graph;
   const std::vector<VertexPair> pairs = Pairs(10);
   EXPECT_STATUS(Score(graph, {.array = "none"}, pairs), kNotFound);
-  EXPECT_STATUS(Score(graph, {.array = "count"}, pairs), kInvalidArgument);
+  EXPECT_STATUS(Score(graph, {.array = "when"}, pairs), kInvalidArgument);
   EXPECT_STATUS(Score(graph, {.array = "row", .memory_bytes = 1000}, pairs), kOutOfMemory);
   EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = -1, .dst = 0}}), kInvalidArgument);
   EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = 0, .dst = kLinkScoresVertices}}),

@@ -213,7 +213,7 @@ class GraphBoltTest : public ::testing::Test {
   testing::TempDir dir_;
   std::mt19937_64 random_{testing::TestSeed()};
   std::string metadata_;
-  std::vector<float> features_;  // by vertex
+  std::vector<double> features_;  // by vertex
   testing::EdgeValues<double> edge_feat_;
   testing::EdgeValues<std::int64_t> timestamp_;
   testing::EdgeValues<float> weight_;
@@ -233,7 +233,7 @@ TEST_F(GraphBoltTest, BecomesTheSameGraph) {
                                            dir_ / fmt::format("{}{}.rz", typed, spilled), spilled);
       ASSERT_OK(open);
       testing::ExpectGraph(data, *open);
-      EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features_);
+      EXPECT_EQ(testing::ValuesByVertex<double>(*open, "feat"), features_);
       EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
       EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
       // The name "feat" is used by a vertex feature already.

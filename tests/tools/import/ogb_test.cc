@@ -211,7 +211,7 @@ TEST_F(OgbTest, SeveralColumnsOfLabelsAreBits) {
     ASSERT_OK(open);
     EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "label"), bits);
   }
-  Write("raw/node-label.csv.gz", "0,2\n" + text.substr(text.find('\n') + 1));
+  Write("raw/node-label.csv.gz", "0,2,1\n" + text.substr(text.find('\n') + 1));
   ExpectRefused(StatusCode::kInvalidArgument, {"node-label.csv.gz:1", "label 2", "0, 1 or empty"});
 }
 
