@@ -246,8 +246,11 @@ def test_exact_numbers():
                     with graph.batch() as batch:
                         batch.put_row("a", 1, np.array([value]))
             assert not graph["a"][[0, 1, 2]].any()
-        with raises(ValueError, "1e+300"):
-            rz.add_array(path / "w.rz", "b", np.array([1e300, 0, 0]))
+        rz.add_array(path / "w.rz", "b", np.array([1e300, 0, 16777217.]))
+        with rz.open(path / "w.rz") as graph:
+            assert graph["b"].dtype == np.float64 and graph["b"][:].ravel().tolist() == [1e300, 0, 16777217]
+        with raises(ValueError, "beyond int64"):
+            rz.add_array(path / "w.rz", "c", np.array([1, 2, 1 << 63], np.uint64))
         with raises(ValueError, "pair"):
             rz.ingest(path / "wrong.rz", np.array([[0, 1], [1, 2]]))
 
