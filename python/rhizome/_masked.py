@@ -8,6 +8,9 @@ import numpy as np
 
 from ._types import dtype_name
 
+#: Functions that join arrays.
+_JOINING = (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack)
+
 
 class MaskedRows(np.ma.MaskedArray):
     """Rows of an array of integers that has the attribute ``null``: the elements without a value are masked.
@@ -26,6 +29,12 @@ class MaskedRows(np.ma.MaskedArray):
         values = np.array(made.data)
         values[np.ma.getmaskarray(made)] = np.nan
         return values
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``numpy.concatenate``, ``stack``, ``vstack``, ``hstack``, ... are those of ``numpy.ma``: NumPy's lose the mask."""
+        if function in _JOINING and not {"out", "dtype", "casting"} & set(kwargs):
+            return getattr(np.ma, function.__name__)(*args, **kwargs).view(MaskedRows)
+        return super().__array_function__(function, types, args, kwargs)
 
 
 def masked(rows: np.ndarray, null: int) -> np.ndarray:

@@ -163,7 +163,7 @@ def test_put_edges():
 
 def test_attributes_by_name():
     """Attributes, types and weights of single edges and of tables are those of the store, whatever their order."""
-    pairs = np.array([[0, 1], [1, 2]])
+    pairs = ([0, 1], [1, 2])
     with folder() as path:
         rz.ingest(path / "g.rz", {"r": pairs, "s": pairs}, vertices=4,
                   edge_arrays={"weight": np.ones(4), "zeal": np.zeros(4, int), "amount": np.zeros(4), "at": np.zeros((4, 2))})
