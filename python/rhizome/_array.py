@@ -163,7 +163,10 @@ def select(array: Array, key: Any) -> np.ndarray:
     rows = array.read(ids)
     if len(parts) == 1 and (isinstance(chosen, slice) or (np.ndim(chosen) == 1 and chosen.dtype != np.bool_)):
         return rows
-    selected: np.ndarray = rows[(*parts[:at], chosen, *parts[at + 1:])]
+    index = (*parts[:at], chosen, *parts[at + 1:])
+    if isinstance(key, tuple) and any(part is Ellipsis for part in key):
+        index += (Ellipsis,)  # one element is then an array without dimensions, as in NumPy
+    selected: np.ndarray = rows[index]
     return selected
 
 
