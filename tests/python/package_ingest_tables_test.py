@@ -453,6 +453,10 @@ def test_texts():
     titles, topics = ["zebra", "", "ärger", "zebra"], ["music", "botany", None, "music"]
     nodes = Mapped(id=np.array([7, 8, 9, 10]), title=np.array(titles), label=np.array(topics, object))
     edges = Mapped(src=np.array([7, 8, 9]), dst=np.array([8, 9, 7]), note=np.array(["b", None, "a"], object))
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, arrays={"note": ["x", float("nan"), None, "nan"]}, ids=[7, 8, 9, 10])
+        with rz.open(path / "g.rz") as graph:
+            assert graph["note"].texts(graph.find([7, 8, 9, 10])) == ["x", None, None, "nan"]
     for memory in (0, "64M"):
         with folder() as path:
             rz.ingest(path / "g.rz", edges, nodes=nodes, memory=memory)
