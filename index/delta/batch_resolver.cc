@@ -195,6 +195,8 @@ Status BatchResolver::DeleteEdge(const Operation& operation) {
   const auto type = operation.name.empty()
                         ? std::optional<TypeId>(0)
                         : NumberOf(operation.name, delta_.edge_types(), edge_types_);
+  // A change feed deletes edges of a type that the follower never had, if they came and went.
+  if (!type && options_.create_types) return Status::Ok();
   if (!type) return UnknownType("edge", operation.name, delta_.edge_types());
   const auto src = Find(src_id);
   const auto dst = Find(dst_id);

@@ -582,7 +582,7 @@ Status LiveGraph::SwitchBeside(const GraphParts& parts, const CommitGeneration& 
 
 Status LiveGraph::Refresh() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
-  if (store_.writable()) return Status::Ok();
+  if (store_.writable()) return store_.Refresh();  // only checks that the store was not moved
   const MutexLock lock(refresh_);
   Metrics* const metrics = store_.metrics();
   if (Status status = store_.Refresh(); !status.ok()) {

@@ -12,12 +12,15 @@ The guide is docs/PYTHON.md. Only NumPy is imported.
 
 from . import errors
 from ._array import Array
+from ._batch import Batch
 from ._core import VERSION as __version__
-from ._graph import Batch, Graph, Sampler, open
+from ._graph import Graph, open
 from ._ingest import ingest
-from ._sniff import ColumnPlan, FilePlan, InputPlan, sniff
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
+from ._masked import MaskedRows
+from ._sampler import Sampler
 from ._schema import create
+from ._sniff import ColumnPlan, FilePlan, InputPlan, sniff
 from ._stores import add_array, append_rows, backup, backups, clean, drop_array, repair, restore, set_alias, verify
 from ._types import (
     AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CleanReport, CompactReport, EdgeBlock, ExportReport,
@@ -33,7 +36,7 @@ __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
     "CleanReport", "ColumnPlan", "CompactReport", "Corruption", "EdgeBlock", "Error", "ExportReport", "FilePlan", "Graph",
     "IngestReport", "InputPlan", "Interrupted", "InvalidArgument", "IoError", "LentRows", "Loader", "LoaderMemory",
-    "LoaderReport", "LogLine", "Minibatch", "NeighborLists", "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace",
+    "LoaderReport", "LogLine", "MaskedRows", "Minibatch", "NeighborLists", "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace",
     "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar", "StoreNotFound", "Subgraph", "Unsupported",
     "VerifyReport", "VertexBlock", "__version__", "add_array", "append_rows", "backup", "backups", "clean", "create",
     "drop_array", "errors", "import_", "infer", "ingest", "open", "repair", "restore", "set_alias", "sniff", "train",

@@ -21,7 +21,8 @@ class Array(_core.Array):
 
     Brackets select as in NumPy: ``a[7]``, ``a[[7, 8]]``, ``a[mask]``, ``a[10:20]``, ``a[ids, 0]``, ``a[..., -1]``. Rows
     are selected by *vertex ids*; a str, or a list of them, selects by external ids, and ``graph.find`` converts others.
-    One difference: a negative vertex id is an IndexError, because -1 usually means "none".
+    One difference: a negative vertex id is an IndexError, because -1 usually means "none". If the array has the
+    attribute ``null``, the result is a MaskedRows: elements without a value are masked.
 
     Threads: any. It is valid as long as its graph is open.
     """
@@ -162,7 +163,10 @@ def select(array: Array, key: Any) -> np.ndarray:
     rows = array.read(ids)
     if len(parts) == 1 and (isinstance(chosen, slice) or (np.ndim(chosen) == 1 and chosen.dtype != np.bool_)):
         return rows
-    selected: np.ndarray = rows[(*parts[:at], chosen, *parts[at + 1:])]
+    index = (*parts[:at], chosen, *parts[at + 1:])
+    if isinstance(key, tuple) and any(part is Ellipsis for part in key):
+        index += (Ellipsis,)  # one element is then an array without dimensions, as in NumPy
+    selected: np.ndarray = rows[index]
     return selected
 
 

@@ -73,7 +73,10 @@ def column_of(name: str, values: Any) -> Column:
     if str(getattr(values, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
         bits = values.detach().cpu().contiguous().view(sys.modules["torch"].int16)
         return _of_numpy(name, as_array(bits).view("V2"), None)
-    return _of_numpy(name, as_array(values), None)
+    array = as_array(values)
+    if array.dtype.kind in "UT" and array.ndim == 1 and isinstance(values, (list, tuple)):
+        return _of_objects(name, list(values), None)  # NumPy has made texts of numbers and NaN among texts
+    return _of_numpy(name, array, None)
 
 
 def joined(name: str, columns: Sequence[Column | None], counts: Sequence[int]) -> Column:

@@ -52,7 +52,7 @@ def picture(circles: Sequence[Circle], first: int, lines: Sequence[tuple[int, in
 def _angles(count: int, first: int, lines: Sequence[tuple[int, int]]) -> list[float]:
     """Returns the angle of each circle: the inner ring evenly, the outer ring in the order of the inner one."""
     angles = [0.0] + [2 * math.pi * number / max(first, 1) for number in range(first)]
-    owner = {}
+    owner: dict[int, int] = {}
     for a, b in lines:
         if a <= first < b:
             owner.setdefault(b, a)

@@ -224,7 +224,8 @@ class Graph:
         ``edges``: edge numbers, int64 [n], such as ``Subgraph.edge_ids``; they may repeat. An edge keeps its number
         until the next compaction, regardless of other writes. ``out``: an array to read into, C-contiguous and of
         exactly this dtype and shape.
-        Returns: ndarray [n, values of the attribute]; ``out`` if it was given.
+        Returns: ndarray [n, values of the attribute], a MaskedRows if integers of the attribute are missing; ``out`` if
+        it was given, with the stored values.
         Errors: NotFound, listing the existing attributes; InvalidArgument, a number of no edge; TypeError; ValueError,
         the shape of ``out``; Corruption; IoError.
         """
@@ -394,8 +395,11 @@ class Graph:
     # --- Commits ---
 
     def refresh(self) -> None:
-        """Advances to the last commit of other processes. Errors: ValueError, this graph is a snapshot or was opened at
-        a point."""
+        """Advances to the last commit of other processes; if it is open for writing, only checks that the store was not
+        moved.
+
+        Errors: ValueError, this graph is a snapshot or was opened at a point; IoError, the store was moved or replaced.
+        """
         self._core.refresh()
 
     def snapshot(self) -> Graph:

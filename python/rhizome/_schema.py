@@ -73,10 +73,10 @@ def _columns_of(columns: Mapping[str, Columns] | None, what: str) -> list[dict[s
 def _dtype_name(dtype: Any, what: str) -> str:
     if isinstance(dtype, str):
         try:
-            return np.dtype(dtype).name
+            return str(np.dtype(dtype).name)
         except TypeError:
             return dtype  # a dtype of the engine that NumPy does not have
     try:
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     except TypeError:
         raise TypeError(f"{what} must be a dtype, or a pair of a dtype and a number, not {dtype!r}") from None

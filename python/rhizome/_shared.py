@@ -195,7 +195,8 @@ def as_ids(index: Any, count: int) -> np.ndarray:
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:
-    """Returns a NumPy array as a tensor that shares its memory."""
+    """Returns a NumPy array as a tensor that shares its memory, with the stored values of MaskedRows."""
+    array = np.asarray(array)
     if dtype_name(array.dtype) == "bfloat16":  # torch does not read the type of ml_dtypes
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)

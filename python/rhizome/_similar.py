@@ -40,7 +40,7 @@ def similar(graph: Graph, to: Any, array: str, k: int, progress: Progress | None
 
 
 def _of_many(graph: Graph, vertices: np.ndarray, array: str, k: int, progress: Progress | None) -> list[list[Similar]]:
-    rows = np.asarray(graph[array][vertices], np.float64)
+    rows = graph[array][vertices].astype(np.float64)
     wrong = _without_direction(rows)
     if wrong is not None:
         raise InvalidArgument(f"the row of {graph.external_ids([vertices[wrong]])[0]} in {array!r} is all zeros or not "

@@ -54,7 +54,7 @@ class Form:
         """Returns values, [n], as an Arrow array."""
         import pyarrow as arrow
 
-        flat = np.ascontiguousarray(flat)
+        flat = np.ascontiguousarray(np.asarray(flat))  # without the mask of MaskedRows
         mask = None if self._null is None else flat == self._null
         if self._kind == "text":
             return arrow.array(self._texts_of(flat.astype(np.int64)), self._value)

@@ -107,8 +107,8 @@ def filled(values: Values, counts: Sequence[int]) -> Values:
     """Returns parts without None: rows of the value that stands for a missing one. ``counts``: the rows of each part."""
     some = next(part for part in values.parts if part is not None)
     nothing = np.nan if some.dtype.kind == "f" else -1 if values.texts is not None else int(values.attributes.get("null", 0))
-    parts = [np.full((count, some.shape[1]), nothing, some.dtype) if part is None else part
-             for part, count in zip(values.parts, counts)]
+    parts: list[Optional[np.ndarray]] = [np.full((count, some.shape[1]), nothing, some.dtype) if part is None else part
+                                         for part, count in zip(values.parts, counts)]
     return values._replace(parts=parts)
 
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "handle.h"
@@ -40,7 +41,7 @@ class PyArray {
       const VertexId vertex = VertexOfKey(*fixed, ids);
       auto row = NewRow(facts.dtype, facts.dim);
       ReadInto(*fixed, {&vertex, 1}, row.values);
-      return std::move(row.array);
+      return WithoutNulls(std::move(row.array), facts.null);
     }
     const Ids vertices(ids, fixed->vertex_count());
     if (!out.is_none()) {
@@ -49,7 +50,7 @@ class PyArray {
     }
     auto rows = NewRows(facts.dtype, vertices.size(), facts.dim);
     ReadInto(*fixed, vertices.span(), rows.values);
-    return std::move(rows.array);
+    return WithoutNulls(std::move(rows.array), facts.null);
   }
 
   /// Returns the array's current entry in the manifest.
@@ -83,13 +84,15 @@ class PyArray {
     std::uint64_t version = 0;
     DataType dtype = DataType::kInvalid;
     std::size_t dim = 0;
+    std::optional<std::int64_t> null = {};
   };
 
   const Facts& FactsOf(const GraphSnapshot& fixed) const {
     const Manifest& manifest = fixed.store().manifest();
     if (facts_.generation != manifest.generation || facts_.version != manifest.version) {
       const ArrayEntry& entry = EntryIn(manifest);
-      facts_ = {manifest.generation, manifest.version, entry.dtype, entry.dim};
+      facts_ = {manifest.generation, manifest.version, entry.dtype, entry.dim,
+                NullOf(entry.attributes)};
     }
     return facts_;
   }
@@ -158,15 +161,17 @@ class PyArrayScan {
     ArrayScan::Block block;
     DataType dtype = DataType::kInvalid;
     std::size_t dim = 0;
+    std::optional<std::int64_t> null;
     const bool more = Take(scan->Unlocked([&](ArrayScan& rows) {
       dtype = rows.entry().dtype;
       dim = rows.entry().dim;
+      null = NullOf(rows.entry().attributes);
       return rows.Next(most_, block);
     }));
     if (!more) throw nb::stop_iteration();
     const auto rows = NewRows(dtype, block.vertices.size(), dim);
     Unlocked([&] { std::copy(block.rows.begin(), block.rows.end(), rows.values.begin()); });
-    return nb::make_tuple(ToNumpy(std::move(block.vertices)), rows.array);
+    return nb::make_tuple(ToNumpy(std::move(block.vertices)), WithoutNulls(rows.array, null));
   }
 
  private:
@@ -231,7 +236,9 @@ void BindArray(nb::module_& module) {
           "vertex\n"
           "id, an int, or one external id, a str, for which one row [dim] is returned.\n"
           "``out``: an array to read into, C-contiguous and of exactly this dtype and shape.\n"
-          "Returns: ndarray [n, dim]; ``out`` if it was given.\n"
+          "Returns: ndarray [n, dim], which is a MaskedRows if the array has the attribute "
+          "``null``;\n"
+          "``out`` if it was given, with the stored values.\n"
           "Errors: IndexError, a vertex id that no vertex has; NotFound, an unknown external id;\n"
           "TypeError; ValueError, the shape of ``out``; Corruption; IoError.")
       .def(
@@ -255,8 +262,8 @@ void BindArray(nb::module_& module) {
           nb::sig("def batches(self, rows: int = 65536) -> ArrayScan"),
           "Iterates over all rows in the order of the disk, at one commit.\n\n"
           "``rows``: at most so many in a block.\n"
-          "Yields: (vertex ids int64 [n], their rows [n, dim]), without vertices that are "
-          "deleted.\n"
+          "Yields: (vertex ids int64 [n], their rows [n, dim] as ``read`` returns them), without\n"
+          "vertices that are deleted.\n"
           "Errors: NotFound; Corruption; IoError; ValueError, the graph was closed meanwhile.")
       .def("__len__", &PyArray::size)
       .def("__array__", &AsNumpy, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),

@@ -1,6 +1,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "handle.h"
@@ -8,6 +9,7 @@
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/sampler.h"
+#include "storage/array/array_facts.h"
 
 namespace rhizome::python {
 namespace {
@@ -24,10 +26,12 @@ nb::object EdgeRows(const PyGraph& graph, const std::string& name, nb::handle ed
   const std::span<const std::int64_t> wanted(numbers.data(), numbers.size());
   nb::object rows = nb::borrow(out);
   std::span<std::byte> values;
+  std::optional<std::int64_t> null;
   if (out.is_none()) {
     Filled<std::byte> made = NewRows(column.dtype, wanted.size(), column.dim);
     rows = std::move(made.array);
     values = made.values;
+    null = NullOf(column.attributes);
   } else {
     values = WritableRows(out, column.dtype, wanted.size(), column.dim);
   }
@@ -36,7 +40,7 @@ nb::object EdgeRows(const PyGraph& graph, const std::string& name, nb::handle ed
     return ReadEdgeRows(*snapshot, name, wanted.subspan(first, size),
                         values.subspan(first * row_bytes, size * row_bytes));
   });
-  return rows;
+  return WithoutNulls(std::move(rows), null);
 }
 
 /// Returns an attribute of all edges of the generation, int64, ordered by edge number.

@@ -76,6 +76,12 @@ Filled<std::byte> NewValues(std::size_t size, PyObject* dtype) {
   return Empty(nb::int_(size), dtype);
 }
 
+nb::object WithoutNulls(nb::object rows, std::optional<std::int64_t> null) {
+  if (!null) return rows;
+  static PyObject* const masked = Kept("rhizome._masked", "masked");
+  return nb::handle(masked)(rows, *null);
+}
+
 Filled<std::byte> NewRow(DataType dtype, std::size_t dim) { return EmptyOf(dtype, nb::int_(dim)); }
 
 Filled<std::byte> NewRows(DataType dtype, std::size_t rows, std::size_t dim) {

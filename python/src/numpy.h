@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -54,6 +55,9 @@ Filled<T> NewColumn(std::size_t size) {
 /// Return a new array [dim] and [rows, dim], respectively.
 Filled<std::byte> NewRow(DataType dtype, std::size_t dim);
 Filled<std::byte> NewRows(DataType dtype, std::size_t rows, std::size_t dim);
+
+/// Returns rows with the elements `null` masked (rhizome.MaskedRows); without `null`, the rows.
+nb::object WithoutNulls(nb::object rows, std::optional<std::int64_t> null);
 
 /// Returns a NumPy array that owns `values`, without a copy.
 template <typename T>

@@ -185,7 +185,7 @@ def test_times_of_text_agree_with_datetime():
             attributes = graph["when"].attributes
             got = graph["when"][np.arange(len(times) + 1)][:, 0]
             assert np.array_equal(got[:-1], want) and attributes["type"] == "timestamp"
-            assert got[-1] == int(attributes["null"])
+            assert got[-1] is np.ma.masked and got.data[-1] == int(attributes["null"])
             assert len(graph.sampler([-1], times="time", disjoint=True).sample([0], times=[int(want[0])]).vertices) >= 1
         shown = json.loads(rhizome("get", path / "g.rz", 0, "--array", "when", "--json"))["values"][0]
         assert datetime.datetime.fromisoformat(shown.replace("Z", "+00:00")).timestamp() == want[0] / 1e6
@@ -202,12 +202,12 @@ def test_columns_of_text():
             everyone = np.arange(3)
             column = lambda name: graph[name][everyone][:, 0]
             null = int(graph["count"].attributes["null"])
-            assert graph["count"].dtype == np.int64 and column("count").tolist() == [1600000001, null, 1600000003]
+            assert graph["count"].dtype == np.int64 and column("count").tolist() == [1600000001, None, 1600000003]
             assert graph["short"].dtype == np.float32 and graph["wide"].dtype == np.float64
             assert column("wide")[0] == 1e-180 and np.isnan(column("wide")[1:]).all()
             assert column("short")[2] == -np.inf and np.isnan(column("short")[1])
             assert graph["tiny"].dtype == np.int8 and column("tiny").tolist() == [7, 8, -9]
-            assert graph["flag"].attributes["type"] == "bool" and column("flag").tolist() == [1, -1, 0]
+            assert graph["flag"].attributes["type"] == "bool" and column("flag").tolist() == [1, None, 0]
         get = lambda name, id: json.loads(rhizome("get", path / "g.rz", id, "--array", name, "--json"))["values"][0]
         assert [get("count", 1), get("flag", 1), get("flag", 0), get("short", 2)] == [None, None, True, "-Infinity"]
         assert "inf" in rhizome("get", path / "g.rz", 2, "--array", "short").lower()

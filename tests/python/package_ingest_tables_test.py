@@ -3,6 +3,7 @@
 are stored exactly or refused with their place."""
 import importlib.util
 import logging
+import pickle
 import sys
 
 from package import SEED, folder, np, raises, run, rz
@@ -187,7 +188,7 @@ def test_arrays_in_parquet():
         rz.ingest(path / "g.rz", edges, ids=[10, 20, 30], arrays={"x": path / "x.parquet", "y": path / "y.parquet"})
         with rz.open(path / "g.rz") as graph:
             assert np.array_equal(graph["x"][np.arange(3)], x)
-            assert graph["y"].dtype == np.int64 and graph["y"][np.arange(3)].ravel().tolist() == [1, -1, 3]
+            assert graph["y"].dtype == np.int64 and graph["y"][np.arange(3)].ravel().tolist() == [1, None, 3]
             graph["x"].to_parquet(path / "back.parquet")
         table = pq.read_table(path / "back.parquet").take([2, 0, 1])
         pq.write_table(table, path / "back.parquet")
@@ -246,8 +247,11 @@ def test_exact_numbers():
                     with graph.batch() as batch:
                         batch.put_row("a", 1, np.array([value]))
             assert not graph["a"][[0, 1, 2]].any()
-        with raises(ValueError, "1e+300"):
-            rz.add_array(path / "w.rz", "b", np.array([1e300, 0, 0]))
+        rz.add_array(path / "w.rz", "b", np.array([1e300, 0, 16777217.]))
+        with rz.open(path / "w.rz") as graph:
+            assert graph["b"].dtype == np.float64 and graph["b"][:].ravel().tolist() == [1e300, 0, 16777217]
+        with raises(ValueError, "beyond int64"):
+            rz.add_array(path / "w.rz", "c", np.array([1, 2, 1 << 63], np.uint64))
         with raises(ValueError, "pair"):
             rz.ingest(path / "wrong.rz", np.array([[0, 1], [1, 2]]))
 
@@ -372,9 +376,10 @@ def test_nulls_of_integers():
             with rz.open(path / "g.rz") as graph:
                 null = int(graph["a"].attributes["null"])
                 assert graph["a"].dtype == np.int64 and null not in (values[0], values[2])
-                assert graph["a"][[0, 1, 2]].ravel().tolist() == [values[0], null, values[2]]
+                assert graph["a"][[0, 1, 2]].ravel().tolist() == [values[0], None, values[2]]
+                assert graph["a"][[0, 1, 2]].data.ravel().tolist() == [values[0], null, values[2]]
                 stored = graph.edge_rows("e", np.arange(3)).ravel().tolist()
-                assert len(set(stored)) == 3 and set(stored) > {values[0], values[2]}
+                assert len(stored) == 3 and set(stored) == {values[0], None, values[2]}
         small = np.ma.MaskedArray(np.arange(256).astype(np.uint8), np.arange(256) == 7)
         with raises(ValueError, "wider"):
             rz.ingest(path / "wrong.rz", edges, vertices=256, arrays={"a": np.ma.MaskedArray(
@@ -384,7 +389,64 @@ def test_nulls_of_integers():
             assert graph["a"].dtype == np.uint8 and graph["a"].attributes["null"] == "7"
         rz.ingest(path / "bool.rz", edges, arrays={"a": np.ma.MaskedArray([True, False, True], [False, True, False])})
         with rz.open(path / "bool.rz") as graph:
-            assert graph["a"].attributes["type"] == "bool" and graph["a"][[0, 1, 2]].ravel().tolist() == [1, -1, 1]
+            assert graph["a"].attributes["type"] == "bool" and graph["a"][[0, 1, 2]].ravel().tolist() == [1, None, 1]
+
+
+def masked_where(rows, values):
+    """Compares masked rows with values, of which None is masked."""
+    assert isinstance(rows, rz.MaskedRows) and rows.mask.shape == rows.shape and rows.tolist() == values, rows
+    asked = np.array([np.nan if one is None else one for one in np.array(values, object).ravel()])
+    for dtype in ("f8", np.float32):
+        made = rows.astype(dtype)
+        assert type(made) is np.ndarray and made.dtype == dtype and made.shape == rows.shape
+        assert np.array_equal(made.ravel(), asked.astype(dtype), equal_nan=True)
+
+
+def test_missing_integers_are_masked():
+    """Every read of an array, or of an attribute of edges, with missing integers is masked; ``out`` is as stored."""
+    edges, ids, mask = np.array([[0, 1, 2], [1, 2, 0]]), np.arange(3), [False, True, False]
+    with folder() as path:
+        column = np.ma.MaskedArray(np.array([5, 9, 7], np.int32), mask)
+        wide = np.ma.MaskedArray(np.arange(6).reshape(3, 2), [[False, True], [False, False], [True, True]])
+        rz.ingest(path / "g.rz", edges, arrays={"a": column, "w": wide, "full": np.array([1, 2, 3]),
+                                                "x": np.ma.MaskedArray([.5, 1, 2], mask)},
+                  edge_arrays={"e": column, "full": np.array([1, 2, 3])})
+        with rz.open(path / "g.rz", mode="w") as graph:
+            null = int(graph["a"].attributes["null"])
+            for array in (graph["a"], graph.snapshot()["a"]):
+                for rows in (array[ids], array[:], array[[0, 1, 2]], array.read(ids)):
+                    masked_where(rows, [[5], [None], [7]])
+                masked_where(array[1], [None])
+                masked_where(array[0], [5])
+                masked_where(array[ids, 0], [5, None, 7])
+                masked_where(array[1:], [[None], [7]])
+                assert array[1, 0] is np.ma.masked and array[0, 0] == 5
+                assert [row.tolist() for row in array] == [[5], [None], [7]]
+            found = {vertex: row for block, rows in graph["a"].batches(2) for vertex, row in zip(block.tolist(), rows.tolist())}
+            assert found == {0: [5], 1: [None], 2: [7]}
+            masked_where(graph["w"][ids], [[0, None], [2, 3], [None, None]])
+            rows = graph.edge_rows("e", ids)
+            assert isinstance(rows, rz.MaskedRows) and set(rows.ravel().tolist()) == {5, 7, None}
+            out = np.zeros((3, 1), np.int32)
+            assert graph["a"].read(ids, out=out) is out and out.ravel().tolist() == [5, null, 7]
+            out = np.zeros((3, 1), np.int64)
+            assert graph.edge_rows("e", ids, out=out) is out and set(out.ravel().tolist()) == {5, 7, null}
+            assert graph["a"][ids].sum() == 12 and graph["a"][ids].filled().ravel().tolist() == [5, null, 7]
+            assert pickle.loads(pickle.dumps(graph["a"][ids])).tolist() == [[5], [None], [7]]
+            both = [graph["a"][[0]], graph["a"][[1, 2]]]
+            for rows in (np.concatenate(both), np.vstack(both), np.concatenate([*both, both[0].data])[:3]):
+                masked_where(rows, [[5], [None], [7]])
+            for rows in (graph["full"][ids], graph.edge_rows("full", ids), graph["x"][ids], graph["full"][1]):
+                assert type(rows) is np.ndarray
+            # What is masked goes back in as it came out.
+            rz.ingest(path / "again.rz", edges, arrays={"a": graph["a"][:]})
+            with graph.batch() as batch:
+                batch.put_row("a", 0, [null])
+            for _ in range(2):
+                masked_where(graph["a"][ids], [[None], [None], [7]])
+                graph.compact()
+        with rz.open(path / "again.rz") as graph:
+            masked_where(graph["a"][ids], [[5], [None], [7]])
 
 
 def test_texts():
@@ -392,6 +454,10 @@ def test_texts():
     titles, topics = ["zebra", "", "ärger", "zebra"], ["music", "botany", None, "music"]
     nodes = Mapped(id=np.array([7, 8, 9, 10]), title=np.array(titles), label=np.array(topics, object))
     edges = Mapped(src=np.array([7, 8, 9]), dst=np.array([8, 9, 7]), note=np.array(["b", None, "a"], object))
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, arrays={"note": ["x", float("nan"), None, "nan"]}, ids=[7, 8, 9, 10])
+        with rz.open(path / "g.rz") as graph:
+            assert graph["note"].texts(graph.find([7, 8, 9, 10])) == ["x", None, None, "nan"]
     for memory in (0, "64M"):
         with folder() as path:
             rz.ingest(path / "g.rz", edges, nodes=nodes, memory=memory)
@@ -410,7 +476,7 @@ def test_texts():
         rz.ingest(path / "g.rz", {("author", "writes", "paper"): ([0, 1], [1, 1])}, nodes=by_type)
         with rz.open(path / "g.rz") as graph:
             assert graph["title"].texts(np.arange(4)) == ["x", "y", None, None]
-            assert graph["age"][np.arange(4)].ravel().tolist() == [-1, -1, 1, 2]
+            assert graph["age"][np.arange(4)].ravel().tolist() == [None, None, 1, 2]
         with raises(TypeError, "texts in one"):
             by_type["author"] = Mapped(title=np.array([1, 2]))
             rz.ingest(path / "wrong.rz", {("author", "writes", "paper"): ([0], [1])}, nodes=by_type)

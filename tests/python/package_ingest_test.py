@@ -231,7 +231,7 @@ def test_data():
 
 def test_a_store_that_exists():
     """A store is replaced or kept if that is asked for; nothing else is touched, and after an error the old one is there."""
-    old, new = np.array([[0, 1], [1, 2]]), np.array([[0, 1, 2], [1, 2, 3]])
+    old, new = ([0, 1], [1, 2]), np.array([[0, 1, 2], [1, 2, 3]])
     with folder() as path:
         store = path / "g.rz"
 

@@ -318,7 +318,7 @@ def test_edge_rows():
                     for i in range(5):
                         name, src, dst = 3000 + 5 * commit + i, *RNG.integers(0, 300, 2).tolist()
                         year, weight, vector = int(RNG.integers(0, 99)), float(np.float32(RNG.random())), [0.5, i, commit]
-                        batch.put_edge(src, dst, "ab"[i % 2], weight, [name, *vector, year])
+                        batch.put_edge(src, dst, "ab"[i % 2], weight, {"year": year, "name": name, "vector": vector})
                         known[name] = (i % 2, year, vector, weight, (src, dst))
                     gone = known[(3000 if commit == 2 else 17) + commit]  # one that was written, and some of before
                     batch.delete_edge(*(int(end) for end in gone[4]), "ab"[gone[0]])

@@ -44,7 +44,7 @@ def test_refusals_name_keywords():
         (path / "w.tsv").write_text("0\t1\t0.5\n1\t2\t0.25\n")
         (path / "p.csv").write_text("person,friend\n1,2\n2,3\n")
         for call in (rz.sniff, lambda file: rz.ingest(path / "no.rz", file)):
-            with raises(rz.InvalidArgument, "columns='src,dst,weight'"):
+            with raises(rz.InvalidArgument, "columns=['src', 'dst', 'weight']"):
                 call(path / "w.tsv")
             with raises(rz.InvalidArgument, "header=False"):
                 call(path / "p.csv")

@@ -177,7 +177,8 @@ def test_bad_input():
             with raises(kind):
                 rz.ingest(store, bad)
         edges = [[0, 1], [1, 2]]
-        for bad, kind in ((np.zeros((3, 2, 2)), ValueError), (["a", "b"], TypeError), (np.zeros(3, "c16"), TypeError)):
+        for bad, kind in ((np.zeros((3, 2, 2)), ValueError), (["a", "b"], ValueError), (["a", 1, 2.5], TypeError),
+                          (np.zeros(3, "c16"), TypeError)):
             with raises(kind, "x"):
                 rz.ingest(store, edges, arrays={"x": bad})
         for memory, kind in (("12X", ValueError), (-1, ValueError), (1.5, TypeError), ("", ValueError)):

@@ -56,7 +56,7 @@ def main():
             memos = g.edge_rows("memo", np.arange(503))[:, 0]
             assert (memos == -1).sum() == 167 + 3, "edges that were put without a memo have none"
         assert rz.verify(path / "s.rz").ok
-        rz.ingest(path / "n.rz", np.array([[0, 1], [1, 2]]), arrays={"feat": np.eye(3, dtype=np.float32)})
+        rz.ingest(path / "n.rz", ([0, 1], [1, 2]), arrays={"feat": np.eye(3, dtype=np.float32)})
         with rz.open(path / "n.rz") as g:
             assert g.class_names == []
             with raises(rz.InvalidArgument, "holds numbers, not texts"):

@@ -109,9 +109,9 @@ def test_a_block_that_raises_writes_nothing():
             assert graph.sequence == batch.commit and graph.edge_types == ["knows", "hates"]
         with rz.open(path / "g.rz") as graph:
             assert graph.num_edges == before[1] + 1
-            for call in (graph.batch, graph.compact):
-                with raises(rz.InvalidArgument):
-                    call()
+            with raises(rz.InvalidArgument):
+                graph.batch()
+            assert graph.compact().compacted and graph.num_edges == before[1] + 1  # readers may compact
             with raises(ValueError, "snapshot"):
                 graph.snapshot().refresh()
 
@@ -163,7 +163,7 @@ def test_put_edges():
 
 def test_attributes_by_name():
     """Attributes, types and weights of single edges and of tables are those of the store, whatever their order."""
-    pairs = np.array([[0, 1], [1, 2]])
+    pairs = ([0, 1], [1, 2])
     with folder() as path:
         rz.ingest(path / "g.rz", {"r": pairs, "s": pairs}, vertices=4,
                   edge_arrays={"weight": np.ones(4), "zeal": np.zeros(4, int), "amount": np.zeros(4), "at": np.zeros((4, 2))})
@@ -224,7 +224,7 @@ def test_attributes_by_name():
                     ("no attribute 'zele'", lambda: batch.put_edges({"src": [1], "dst": [2], "zele": [3]})),
                     ("'from', 'u'", lambda: batch.put_edges({"from": [1], "u": [1], "dst": [2]})),
                     ("give one", lambda: batch.put_edges({"src": [1], "dst": [2], "type": ["r"]}, type="s"))):
-                with raises(ValueError, text):
+                with raises((ValueError, TypeError), text):
                     call()
             assert len(batch) == 0
         rz.ingest(path / "one.rz", pairs, edge_arrays={"amount": np.zeros(2)})

@@ -124,7 +124,7 @@ def _task_of_store(shared: SharedGraph, labels: str | None, split: str) -> Task:
     def items(vertices: np.ndarray, numbers: np.ndarray) -> gb.ItemSet:
         columns = [tensor(numbers)]
         if labels is not None:
-            columns.append(tensor(graph[labels][vertices][:, 0].astype(np.int64)))
+            columns.append(tensor(np.ma.filled(graph[labels][vertices][:, 0].astype(np.int64), -1)))
         return gb.ItemSet(tuple(columns), names=names)
 
     def of_set(name: Any) -> Items:
@@ -138,7 +138,7 @@ def _task_of_store(shared: SharedGraph, labels: str | None, split: str) -> Task:
 
     metadata = {"name": "node_classification"}
     if labels is not None and graph[labels].dtype.kind in "iu":
-        highest = max((int(rows.max()) for _, rows in graph[labels].batches() if len(rows)), default=-1)
+        highest = max((int(rows.max()) for _, rows in graph[labels].batches() if np.ma.count(rows)), default=-1)
         metadata["num_classes"] = highest + 1
     return Task(metadata, dict(zip(_SETS, map(of_set, ("train", "valid", "test")))))
 

@@ -172,7 +172,7 @@ def _warn_of_non_finite(graph: Graph, features: str, out: str, order: np.ndarray
 
 def _non_finite(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Returns the vertices whose rows contain NaN or infinite values, ascending."""
-    found = [ids[~np.isfinite(rows).all(axis=1)] for ids, rows in blocks]
+    found = [ids[~np.isfinite(np.asarray(rows)).all(axis=1)] for ids, rows in blocks]
     return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 

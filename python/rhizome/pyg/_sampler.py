@@ -130,7 +130,7 @@ class NeighborSampler(BaseSampler):
         return self._with_e_ids(output)
 
     def _times_of(self, vertices: np.ndarray) -> np.ndarray:
-        return self._store.shared.rows[self._seed_times].read(vertices)[:, 0].astype(np.int64)
+        return np.asarray(self._store.shared.rows[self._seed_times].read(vertices))[:, 0].astype(np.int64)
 
     def _node_times(self, link: EdgeType | None) -> Any:
         """Returns the times of all nodes of the link's end types, from which PyG selects negative ones; None: no times.

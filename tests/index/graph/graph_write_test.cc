@@ -225,6 +225,16 @@ TEST(EdgeValueTest, KeepsWhatItWasGiven) {
   EXPECT_EQ(EdgeValue::OfBits(DataType::kInt64, -3).BitsAs(DataType::kInt64), -3);
 }
 
+// As a change feed does for edges that came and went before the follower saw their type.
+TEST_F(GraphWriteTest, DeletionsOfATypeThatDoesNotExistHaveNoEffect) {
+  const auto types = graph_->Snapshot()->edge_types().size();
+  WriteBatch batch = Star(500, 2);
+  batch.DeleteEdge(1, 2, "fresh");
+  ASSERT_OK(graph_->Write(batch, {.create_types = true}));
+  EXPECT_EQ(OutDegree(*graph_, 500), 2U);
+  EXPECT_EQ(graph_->Snapshot()->edge_types().size(), types);
+}
+
 TEST_F(GraphWriteTest, RefusedBatchesLeaveNothing) {
   const std::uint64_t before = graph_->sequence();
   const std::vector<float> row(3, 1);
