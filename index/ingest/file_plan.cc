@@ -311,9 +311,11 @@ bool IsHeader(std::span<const SniffedRow> rows, std::optional<InputKind> kind) {
 }
 
 Result<SniffedFile> PlanText(const FileHead& head, const Path& path, const TextWish& wish) {
-  RHIZOME_ASSIGN_OR_RETURN(
-      SniffedText text,
-      SniffText(head, path, {.delimiter = wish.delimiter, .fields = wish.columns.size()}));
+  RHIZOME_ASSIGN_OR_RETURN(SniffedText text,
+                           SniffText(head, path,
+                                     {.delimiter = wish.delimiter,
+                                      .fields = wish.columns.size(),
+                                      .may_be_one_field = wish.kind == InputKind::kNodes}));
   RHIZOME_ASSIGN_OR_RETURN(SniffedFile file, TextPlanner(path, wish).Plan(std::move(text)));
   file.plan.compression = CompressionName(head.compression);
   return file;

@@ -95,11 +95,15 @@ Delimiter DelimiterOfName(const Path& path) {
 }
 
 /// Returns whether `a` is the better choice for a file whose name calls for `named`.
-bool IsBetter(const Division& a, const Division& b, std::size_t wanted, Delimiter named) {
+bool IsBetter(const Division& a, const Division& b, const SniffHints& hints, Delimiter named) {
+  const std::size_t wanted = hints.fields;
   const auto fits = [&](const Division& division) {
     return division.share >= kMinShare && division.fields > 1;
   };
   if (fits(a) != fits(b)) return fits(a);
+  // Lines that blanks divide into different numbers of fields are texts, if one field will do.
+  if (hints.may_be_one_field && wanted == 0 && !fits(a) && a.delimiter == Delimiter::kBlanks)
+    return false;
   if (wanted > 0 && (a.fields == wanted) != (b.fields == wanted)) return a.fields == wanted;
   if ((a.fields > 1) != (b.fields > 1)) return a.fields > 1;
   if (a.fields <= 1) return a.delimiter == named;
@@ -122,7 +126,7 @@ Result<Division> FindDelimiter(std::string_view probe, const Path& path, const S
                                 Delimiter::kPipe, Delimiter::kBlanks}) {
     if (other == named) continue;
     RHIZOME_ASSIGN_OR_RETURN(const Division division, Divide(probe, path, other, hints.fields));
-    if (IsBetter(division, best, hints.fields, named)) best = division;
+    if (IsBetter(division, best, hints, named)) best = division;
   }
   return best;
 }

@@ -47,7 +47,8 @@ struct SniffedText {
 /// Facts about a file that the caller knows.
 struct SniffHints {
   std::optional<Delimiter> delimiter;
-  std::size_t fields = 0;  ///< the expected number of fields; 0: unknown
+  std::size_t fields = 0;         ///< the expected number of fields; 0: unknown
+  bool may_be_one_field = false;  ///< a line may be one text, which may have blanks
 };
 
 /// Finds the dialect of a text:

@@ -90,7 +90,7 @@ def test_jobs_of_other_processes():
     for arguments, made in (
             (["array", "add", "g.rz", "x=x.npy"], "g.rz/scratch/*/*"),
             (["compact", "g.rz", "--repartition"], "g.rz/generations/000002/*"),
-            (["backup", "create", "g.rz", "b"], "b/*/*"),
+            (["backup", "g.rz", "b"], "b/*/*"),
             (["alter", "g.rz", "--weights"], "g.rz/generations/000002/*"),
             (["put", "g.rz", "more.tsv", "--batch", "1"], None)):  # None: once a writer has the catalogue open
         with folder() as path:

@@ -48,6 +48,19 @@ TEST(TextSnifferTest, TheExpectedNumberOfFieldsDecides) {
   EXPECT_EQ(DelimiterOf("a b,c;d\ne f,g;h\n", "a.txt", 2), Delimiter::kComma);
 }
 
+TEST(TextSnifferTest, BlanksInTextsOfOneColumnDivideNothing) {
+  const std::string names = "Rome\nNew York\nSan Jose\nEl Paso\nParis\n";
+  const auto one = SniffOf(names, "a.tsv", {.delimiter = {}, .may_be_one_field = true});
+  ASSERT_OK(one);
+  EXPECT_EQ(one->dialect.delimiter, Delimiter::kTab);
+  const auto edges = SniffOf(names, "a.tsv");
+  ASSERT_OK(edges);
+  EXPECT_EQ(edges->dialect.delimiter, Delimiter::kBlanks);
+  const auto two = SniffOf("a 1\nb 2\n", "a.tsv", {.delimiter = {}, .may_be_one_field = true});
+  ASSERT_OK(two);
+  EXPECT_EQ(two->dialect.delimiter, Delimiter::kBlanks);
+}
+
 TEST(TextSnifferTest, ADelimiterThatIsGivenIsTaken) {
   const auto sniffed = SniffOf("1,2\t3\n", "a.csv", {.delimiter = Delimiter::kTab, .fields = 0});
   ASSERT_OK(sniffed);
