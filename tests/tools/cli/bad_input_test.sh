@@ -36,7 +36,15 @@ refuses 1 --edges weight.tsv --columns src,dst,weight && expect_says weight.tsv:
 for tiny in 1e-180 -0.3E-46 1e-400; do
   printf '0\t1\t0.5\n1\t2\t%s\n' "$tiny" >tiny.tsv
   refuses 1 --edges tiny.tsv --columns src,dst,weight && expect_says tiny.tsv:2 "$tiny" "too small for float32"
-  refuses 1 --edges tiny.tsv --columns src,dst,p && expect_says tiny.tsv:2 "$tiny" "'p'" "too small for float32"
+  refuses 1 --edges tiny.tsv --columns src,dst,p --set types=p:float32 && expect_says tiny.tsv:2 "$tiny" "'p'" float32
+done
+# An attribute has the type that its numbers need; 1e-400 is beyond float64.
+refuses 1 --edges tiny.tsv --columns src,dst,p && expect_says tiny.tsv:2 1e-400 "'p'" "beyond float64"
+for tiny in 1e-180 -3e-47; do
+  printf '0\t1\t0.5\n1\t2\t%s\n' "$tiny" >tiny.tsv
+  expect_exit 0 rhizome ingest tiny.rz --edges tiny.tsv --columns src,dst,p
+  expect_exit 0 rhizome export tiny.rz --edges --out - && grep -q -- "$tiny" out || fail "$tiny is $(cat out)"
+  rm -rf tiny.rz
 done
 printf '0\t1\n1\ttwo\n' >word.tsv
 refuses 1 --edges word.tsv --id-type integer && expect_says word.tsv:2 two
