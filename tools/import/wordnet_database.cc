@@ -75,21 +75,25 @@ using OffsetMap = std::unordered_map<std::uint32_t, std::uint32_t>;  // offset -
 Result<std::string_view> WholeLine(TableReader& reader, TableReader::Next next) {
   if (next == TableReader::Next::kMalformed)
     return Fail(Status::InvalidArgument(fmt::format("{}: {}", reader.Place(), reader.reason())));
-  if (reader.fields().size() != 1)
+  const std::string_view line = reader.fields()[0];
+  if (line.find('\t') != line.npos)
     return Fail(Status::InvalidArgument(fmt::format("{}: unexpected tab", reader.Place())));
-  return reader.fields()[0];
+  return line;
 }
 
 /// Calls `take(line)` for every line after the licence text at the beginning of the file.
 template <typename Take>
 Status ForEachLine(FileSystem& fs, const Path& path, const JobControl& control, Take take) {
-  auto opened = TableReader::Open(fs, path, false);
+  auto opened = InputStream::Open(fs, path);
   if (!opened && opened.error().code() == StatusCode::kNotFound)
     return opened.error().WithContext(
         "WordNet is not installed; install it (Debian: apt-get install wordnet-base), or name its "
         "folder with --from");
   if (!opened) return opened.error();
-  TableReader& reader = **opened;
+  // Whole lines: the blanks at the beginning of a line show that it is part of the licence.
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto table, TableReader::Open(std::move(*opened), TableForm::kLines, /*header=*/false));
+  TableReader& reader = *table;
   for (std::uint64_t lines = 0;; ++lines) {
     RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader.ReadLine());
     if (next == TableReader::Next::kEnd) return Status::Ok();
