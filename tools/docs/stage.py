@@ -23,7 +23,7 @@ PICTURES = (".svg", ".png")
 # The pages of the Python reference: title, and the modules whose public names they show.
 PYTHON = {
     "graph": ("Graphs", ("_graph", "_array")),
-    "stores": ("Stores", ("_ingest", "_stores")),
+    "stores": ("Stores", ("_ingest", "_schema", "_sniff", "_stores")),
     "training": ("Training and inference", ("_loader", "_verbs")),
     "results": ("Results", ("_types",)),
     "errors": ("Errors", ("errors",)),

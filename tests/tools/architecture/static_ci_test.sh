@@ -44,6 +44,7 @@ if grep -rF -e "$RHIZOME_SOURCE" -e "$work/static" "$work/installed" --include='
 fi
 
 cmake -G Ninja -S "$RHIZOME_SOURCE/tests/consumer" -B "$work/build" -DCMAKE_BUILD_TYPE=Release \
+  -DRHIZOME_EXAMPLES="$RHIZOME_SOURCE/docs/examples" \
   -DCMAKE_PREFIX_PATH="$work/installed" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 cmake --build "$work/build" -j 1 >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 [ "$("$work/build/consumer" "$work/g.rz" 0)" = "3 2" ]

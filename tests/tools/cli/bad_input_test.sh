@@ -36,7 +36,15 @@ refuses 1 --edges weight.tsv --columns src,dst,weight && expect_says weight.tsv:
 for tiny in 1e-180 -0.3E-46 1e-400; do
   printf '0\t1\t0.5\n1\t2\t%s\n' "$tiny" >tiny.tsv
   refuses 1 --edges tiny.tsv --columns src,dst,weight && expect_says tiny.tsv:2 "$tiny" "too small for float32"
-  refuses 1 --edges tiny.tsv --columns src,dst,p && expect_says tiny.tsv:2 "$tiny" "'p'" "too small for float32"
+  refuses 1 --edges tiny.tsv --columns src,dst,p --set types=p:float32 && expect_says tiny.tsv:2 "$tiny" "'p'" float32
+done
+# An attribute has the type that its numbers need; 1e-400 is beyond float64.
+refuses 1 --edges tiny.tsv --columns src,dst,p && expect_says tiny.tsv:2 1e-400 "'p'" "beyond float64"
+for tiny in 1e-180 -3e-47; do
+  printf '0\t1\t0.5\n1\t2\t%s\n' "$tiny" >tiny.tsv
+  expect_exit 0 rhizome ingest tiny.rz --edges tiny.tsv --columns src,dst,p
+  expect_exit 0 rhizome export tiny.rz --edges --out - && grep -q -- "$tiny" out || fail "$tiny is $(cat out)"
+  rm -rf tiny.rz
 done
 printf '0\t1\n1\ttwo\n' >word.tsv
 refuses 1 --edges word.tsv --id-type integer && expect_says word.tsv:2 two
@@ -47,7 +55,8 @@ refuses 1 --edges wide.tsv && expect_says wide.tsv:2
 printf '0\n1\n1\n' >twice.tsv
 refuses 1 --edges ok.tsv --nodes twice.tsv && expect_says twice.tsv:3
 printf '0\tx\n1\ty\n2\tz\n' >label.tsv
-refuses 1 --edges ok.tsv --nodes label.tsv --node-columns id,label && expect_says label.tsv:1
+expect_exit 0 rhizome ingest named.rz --edges ok.tsv --nodes label.tsv --node-columns id,label  # texts name classes
+expect_exit 0 rhizome get named.rz 1 && grep -q 'label  *y' out || fail "the class of vertex 1: $(cat out)"
 refuses 1 --edges ok.tsv --columns src,target && expect_says target
 refuses 1 --edges ok.tsv --columns src && expect_says dst
 
@@ -70,7 +79,7 @@ npy("cut.npy", "<f4", (3, 2), bytes(20))
 npy("complex.npy", "<c8", (3, 2), bytes(48))
 npy("swapped.npy", ">f4", (3, 2), bytes(24))
 npy("object.npy", "|O", (3, 2), bytes(48))
-npy("edges3.npy", "<i8", (2, 3), bytes(48))
+npy("edges3.npy", "<i8", (3, 3), bytes(72))
 npy("edgesf.npy", "<f4", (2, 2), bytes(16))
 npy("huge.npy", "<f4", (2**61, 8), bytes(24))
 open("notnpy.npy", "wb").write(b"hello, world: not an array")
@@ -105,7 +114,7 @@ else
   echo "skipped: truncated .zst, zstd is not installed"
 fi
 head -c 1000 many.tsv >plain.tsv.gz
-refuses 1 --edges plain.tsv.gz && expect_says plain.tsv.gz
+expect_exit 0 rhizome ingest plain.rz --edges plain.tsv.gz  # content counts, not the name
 
 # --- What is not there
 refuses 2 --edges missing.tsv && expect_says missing.tsv

@@ -33,7 +33,7 @@ for file in blanks.csv ends.tsv snap.txt names.csv packed.tsv CAPITALS.CSV; do
   ingest g "$file"
   expect_field g.json '["vertices"]' 3
   expect_field g.json '["edges"]' 3
-  rhizome export g.rz --edges --out - | sort >edges.out
+  rhizome export g.rz --edges --out - | tail -n +2 | sort >edges.out
   printf '1\t2\n2\t3\n3\t1\n' | cmp -s - edges.out || fail "$file: $(cat edges.out)"
 done
 

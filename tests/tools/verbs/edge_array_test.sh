@@ -16,8 +16,8 @@ def npy(path, kind, shape, values):
         f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
         f.write(struct.pack("<%d%s" % (len(values), kind), *values))
 edges = [(0, 1), (1, 2), (2, 0), (0, 3), (3, 1)]
-npy("a.npy", "q", (3, 2), [v for e in edges[:3] for v in e])
-npy("b.npy", "q", (2, 2), [v for e in edges[3:] for v in e])
+npy("a.npy", "q", (4, 2), [v for e in edges[:4] for v in e])
+npy("b.npy", "q", (1, 2), [v for e in edges[4:] for v in e])
 npy("feat.npy", "d", (5, 3), [s * 10 + d + c / 4 for s, d in edges for c in range(3)])
 npy("time.npy", "q", (5,), [100 + i for i in range(5)])
 npy("weight.npy", "f", (5, 1), [1.5 + i for i in range(5)])

@@ -90,7 +90,9 @@ expect_exit 0 rhizome export back.rz --edges --out back.tsv
 [ "$(sort out.tsv)" = "$(sort back.tsv)" ] || fail "edge attributes differ: $(cat back.tsv)"
 expect_exit 1 rhizome ingest x.rz folder --columns src,dst && expect_says "folder" "columns"
 expect_exit 1 rhizome ingest x.rz folder edges.tsv && expect_says "folder"
-expect_exit 1 rhizome ingest x.rz folder --dry-run
+expect_exit 0 rhizome ingest x.rz folder --dry-run
+grep -qF -- "--columns src,dst,type,weight --nodes folder/vertices.csv" out || fail "the plan of a folder: $(cat out)"
+[ ! -e x.rz ] || fail "--dry-run wrote a store"
 sed -i 's/"dim": 2/"dim": 3/' again/rhizome.json
 expect_exit 1 rhizome ingest x.rz again && expect_says "x.npy"
 printf '{' >again/rhizome.json

@@ -73,10 +73,10 @@ for round in 1 2; do
   rhizome compact full.rz >/dev/null || fail "compact"
 done
 printf '{"id": NaN}\n' | rhizome put full.rz - --format json >out 2>err && fail "NaN as an id"
-grep -q 'has NaN as "id"' err || fail "NaN as an id: $(cat err)"
+grep -q 'has no name as "id"' err || fail "NaN as an id: $(cat err)"
 printf '{"id": "a", "rows": {"codes": [null]}}\n' | rhizome put full.rz - --format json >out 2>err &&
   fail "null in an array of integers"
-grep -q "is not a int64 number" err || fail "null in an array of integers: $(cat err)"
+grep -q "is not an int64 number" err || fail "null in an array of integers: $(cat err)"
 
 # --- put --create: the schema that the first batch fits
 printf 'x\ty\t2\ny\tz\t1\n' >edges.tsv

@@ -43,7 +43,7 @@ awk 'BEGIN { for (i = 0; i < 256 * 4; ++i) print (i == 70 * 4 + 2) ? "3e38" : i 
 npy big.npy '<f4' '(256, 4)'
 # shellcheck disable=SC2086
 rhizome ingest big.rz $inputs --array feat=big.npy >/dev/null || fail "ingest"
-if ! rhizome train big.rz --model gcn --epochs 3 --learning-rate 1 --out m.st >out 2>err; then
+if ! rhizome train big.rz --model gcn --epochs 3 --lr 1 --out m.st >out 2>err; then
   grep -q "array feat has the value 3e+38 in column 2 of vertex 70" err || fail "a huge feature: $(tail -1 err)"
 fi
 
