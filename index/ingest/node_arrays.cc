@@ -32,17 +32,28 @@ bool HasNumbers(const ArrayInput& column) {
 /// Reads the values of one column as doubles, with NaN for null.
 Status ReadNumbers(const ArrayInput& column, std::span<const VertexId> vertices,
                    std::vector<double>& out) {
-  std::vector<std::byte> values(vertices.size() * DataTypeBytes(column.dtype));
+  DataType dtype = column.dtype;
+  std::vector<std::byte> values(vertices.size() * DataTypeBytes(dtype));
   RHIZOME_RETURN_IF_ERROR(column.read_rows(vertices, values));
+  std::vector<std::size_t> nulls;
+  if (const auto null = NullOf(column.attributes)) {
+    std::vector<std::int64_t> wide(vertices.size());
+    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(wide));
+    static_cast<void>(ConvertElements(dtype, values, DataType::kInt64, bytes));  // always fits
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      if (wide[i] != *null) continue;
+      nulls.push_back(i);
+      wide[i] = 0;
+    }
+    values.assign(bytes.begin(), bytes.end());
+    dtype = DataType::kInt64;
+  }
   out.resize(vertices.size());
-  if (ConvertElements(column.dtype, values, DataType::kFloat64,
-                      std::as_writable_bytes(std::span(out))))
+  if (ConvertElements(dtype, values, DataType::kFloat64, std::as_writable_bytes(std::span(out))))
     return Status::InvalidArgument(
         fmt::format("`feature_columns`: the column '{}' has an integer that no float holds exactly",
                     column.name));
-  if (const auto null = NullOf(column.attributes))
-    std::replace(out.begin(), out.end(), static_cast<double>(*null),
-                 std::numeric_limits<double>::quiet_NaN());
+  for (const std::size_t i : nulls) out[i] = std::numeric_limits<double>::quiet_NaN();
   return Status::Ok();
 }
 
