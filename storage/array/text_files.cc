@@ -284,9 +284,10 @@ void RemoveTexts(ArrayEntry& entry) {
 
 void SetAttributes(std::span<const std::pair<std::string, std::string>> attributes,
                    ArrayEntry& entry) {
-  for (const auto& [key, value] : attributes) {
-    std::erase_if(entry.attributes, [&](const auto& fact) { return fact.first == key; });
-    entry.attributes.emplace_back(key, value);
+  for (const auto& attribute : attributes) {
+    std::erase_if(entry.attributes,
+                  [&](const auto& fact) { return fact.first == attribute.first; });
+    entry.attributes.push_back(attribute);
   }
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }

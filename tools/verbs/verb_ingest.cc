@@ -99,9 +99,9 @@ void AddIngestVerb(CLI::App& root, Session& session) {
   ArrangeOptions(*verb,
                  {"edges", "nodes", "node-columns", "feature-columns", "random-split", "array",
                   "columns", "header", "dry-run", "undirected", "partitions", "memory", "threads"},
-                 {"edge-array", "no-header", "delimiter", "end-types", "split-column", "id-type",
-                  "vertices", "max-bad-lines", "dtype", "partitioner", "homes", "directions",
-                  "layout", "codec", "scratch"});
+                 {"types", "edge-array", "no-header", "delimiter", "end-types", "split-column",
+                  "id-type", "vertices", "max-bad-lines", "dtype", "partitioner", "homes",
+                  "directions", "layout", "codec", "scratch"});
 }
 
 }  // namespace rhizome
