@@ -22,7 +22,7 @@ FENCE = re.compile(r"(?m)^(```\w+) .+")  # words for tests behind the language
 PICTURES = (".svg", ".png")
 # The pages of the Python reference: title, and the modules whose public names they show.
 PYTHON = {
-    "graph": ("Graphs", ("_graph", "_array")),
+    "graph": ("Graphs", ("_graph", "_array", "_batch", "_masked", "_sampler")),
     "stores": ("Stores", ("_ingest", "_schema", "_sniff", "_stores")),
     "training": ("Training and inference", ("_loader", "_verbs")),
     "results": ("Results", ("_types",)),
