@@ -38,9 +38,9 @@ grep -q '^rhizome_compactions_total{store="leader.rz"} 1$' compact.prom || fail 
 expect_exit 2 rhizome changes leader.rz --out x.jsonl --after 1
 expect_says "read the graph at a snapshot"
 expect_exit 0 rhizome export s.rz --edges --out edges.tsv --json
-expect_json out 'j["files"][0]["rows"] == 2' 'j["files"][0]["columns"] == "src,dst,type,weight"'
-[ "$(tail -n +2 edges.tsv | sort)" = "$(printf 'a\tb\tx\t1\nb\tc\ty\t2')" ] || fail "export --edges: $(cat edges.tsv)"
-rhizome ingest again.rz --edges edges.tsv --columns src,dst,type,weight --header >/dev/null || fail "ingest what was exported"
+expect_json out 'j["files"][0]["rows"] == 2' 'j["files"][0]["columns"] == "src,dst,type,weight,time"'
+[ "$(tail -n +2 edges.tsv | sort)" = "$(printf 'a\tb\tx\t1\t5\nb\tc\ty\t2\t6')" ] || fail "export --edges: $(cat edges.tsv)"
+rhizome ingest again.rz --edges edges.tsv >/dev/null || fail "ingest what was exported"
 expect_exit 0 rhizome info s.rz --metrics
 grep -q '^rhizome_vertices{store="s.rz"} 3$' out || fail "info --metrics: $(grep -c . out) lines"
 
