@@ -18,7 +18,7 @@ struct Content {
   std::uint64_t malformed = 0;
 };
 
-/// Reads a whole table; nullopt if its first bytes are those of another format, such as UTF-16.
+/// Reads a whole table; nullopt if it begins like a file of another format, such as UTF-16.
 std::optional<Content> ReadAll(const std::string& text, TableForm form, bool header) {
   fuzzing::MemoryFiles files;
   const auto bytes = std::as_bytes(std::span(text));
