@@ -227,8 +227,7 @@ class TextPlanner {
   /// Says what was found, unless the name of the file and its only reading say it.
   void NoteRoles() {
     const FilePlan& plan = file_.plan;
-    std::vector<std::string> roles;
-    for (const ColumnPlan& column : plan.columns) roles.push_back(column.role);
+    const std::vector<std::string> roles = RolesOf(plan);
     if (!names_.empty() && !wish_.columns.empty() && !wish_.header)
       Note("its first line is a header: {}",
            Excerpt(fmt::format("{}", fmt::join(names_, ", ")), 120));
@@ -308,6 +307,12 @@ bool IsHeader(std::span<const SniffedRow> rows, std::optional<InputKind> kind) {
       return false;
   }
   return true;
+}
+
+std::vector<std::string> RolesOf(const FilePlan& plan) {
+  std::vector<std::string> roles;
+  for (const ColumnPlan& column : plan.columns) roles.push_back(column.role);
+  return roles;
 }
 
 Result<SniffedFile> PlanText(const FileHead& head, const Path& path, const TextWish& wish) {

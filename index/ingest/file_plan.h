@@ -28,6 +28,9 @@ struct SniffedFile {
   std::vector<std::string> notes = {};
 };
 
+/// Returns the roles of the columns, in the order of the file.
+std::vector<std::string> RolesOf(const FilePlan& plan);
+
 /// Returns how a text file of edges or nodes is read.
 /// Errors: kInvalidArgument, the file is not text, or the roles of its columns are unclear.
 Result<SniffedFile> PlanText(const FileHead& head, const Path& path, const TextWish& wish);

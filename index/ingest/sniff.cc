@@ -33,12 +33,6 @@ bool MayBeEdges(const NpyHeader& header) {
          (header.rows() == 2 || header.dim() == 2);
 }
 
-std::vector<std::string> RolesOf(const FilePlan& plan) {
-  std::vector<std::string> roles;
-  for (const ColumnPlan& column : plan.columns) roles.push_back(column.role);
-  return roles;
-}
-
 class Sniffer {
  public:
   Sniffer(FileSystem& fs, const IngestOptions& options) : fs_(fs) { plan_.options = options; }
