@@ -16,6 +16,8 @@ class Workers {
   explicit Workers(std::uint32_t threads)
       : threads_(threads), arena_(static_cast<int>(threads < 1024 ? threads : 1024)) {}
 
+  std::uint32_t threads() const { return threads_; }
+
   /// Calls body(0) .. body(count - 1), each once, and returns when all are done. `work` estimates
   /// the cost of the whole loop, in memory accesses: a loop below kMinWork runs on the caller's
   /// thread, because waking threads costs more.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "index/base/free_vector.h"
+#include "index/base/workers.h"
 #include "index/generation/spilled_graph.h"
 #include "index/partition/streaming_partitioner.h"
 #include "storage/base/check.h"
@@ -39,10 +40,20 @@ class EdgeCounter {
   }
 
   void Add(VertexId src, VertexId dst, PartitionId p) {
-    ForEachDirected(src, dst, undirected_, [&](VertexId from, VertexId to) {
+    AddOut(src, dst, p);
+    AddIn(src, dst);
+  }
+
+  /// The two halves of Add, which two threads may call at the same time.
+  void AddOut(VertexId src, VertexId dst, PartitionId p) {
+    ForEachDirected(src, dst, undirected_, [&](VertexId from, VertexId) {
       ++division_.out_degree[static_cast<std::size_t>(from)];
-      ++division_.in_degree[static_cast<std::size_t>(to)];
       ++of_partition_[p];
+    });
+  }
+  void AddIn(VertexId src, VertexId dst) {
+    ForEachDirected(src, dst, undirected_, [&](VertexId, VertexId to) {
+      ++division_.in_degree[static_cast<std::size_t>(to)];
     });
   }
 
@@ -75,7 +86,8 @@ class MemoryEdges final : public PartitionedEdges {
         weighted_(input.weighted || !edges_.weight.empty()),
         undirected_(input.undirected),
         options_(options),
-        control_(control) {
+        control_(control),
+        workers_(options.threads) {
     input.edges = {};
   }
 
@@ -94,15 +106,20 @@ class MemoryEdges final : public PartitionedEdges {
     if (options_.partitions > 1 && StreamingPartitioner::Supports(options_.kind)) {
       RHIZOME_RETURN_IF_ERROR(DivideStream(division));
     } else {
-      RHIZOME_ASSIGN_OR_RETURN(partition_of_edge_, PartitionEdges(input, options_, control_));
-      RHIZOME_ASSIGN_OR_RETURN(division.metrics,
-                               MeasurePartition(input, partition_of_edge_, options_.partitions));
-      RHIZOME_ASSIGN_OR_RETURN(division.owners,
-                               ChooseOwners(input, partition_of_edge_, options_.partitions));
+      RHIZOME_ASSIGN_OR_RETURN(DividedEdges divided, DivideEdges(input, options_, control_));
+      partition_of_edge_ = std::move(divided.partition_of_edge);
+      division.metrics = divided.metrics;
+      division.owners = std::move(divided.owners);
     }
     EdgeCounter counter(division, vertices_, options_.partitions, undirected_);
-    for (std::size_t e = 0; e < edges_.size(); ++e)
-      counter.Add(edges_.src[e], edges_.dst[e], partition_of_edge_[e]);
+    workers_.ForEach(2, edges_.size(), [&](std::size_t side) {
+      for (std::size_t e = 0; e < edges_.size(); ++e) {
+        if (side == 0)
+          counter.AddOut(edges_.src[e], edges_.dst[e], PartitionOf(e));
+        else
+          counter.AddIn(edges_.src[e], edges_.dst[e]);
+      }
+    });
     counts_ = counter.Finish();
     return division;
   }
@@ -110,13 +127,13 @@ class MemoryEdges final : public PartitionedEdges {
   // Rearranges column by column and frees each column afterwards. The ends are last, because
   // ForEachDirected needs both of them.
   Status Arrange(const VertexOrder& order) override {
-    order_ = &order;
     parts_.resize(options_.partitions);
+    if (options_.partitions == 1 && !undirected_) return MoveToOnePart(order);
     const auto scatter = [&](auto column_of, auto value_of) {
       for (std::uint32_t p = 0; p < options_.partitions; ++p)
         column_of(parts_[p]).reserve(counts_[p]);
       for (std::size_t e = 0; e < edges_.size(); ++e) {
-        auto& column = column_of(parts_[partition_of_edge_[e]]);
+        auto& column = column_of(parts_[PartitionOf(e)]);
         ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId src, VertexId dst) {
           column.push_back(value_of(e, src, dst));
         });
@@ -135,12 +152,16 @@ class MemoryEdges final : public PartitionedEdges {
       Free(edges_.weight);
     }
     for (EdgeAttribute& attribute : edges_.attributes) ScatterAttribute(attribute);
-    scatter(
-        [](PartitionEdgeList & part) -> auto& { return part.edges.src; },
-        [&](std::size_t, VertexId src, VertexId) { return order.RowOf(src); });
-    scatter(
-        [](PartitionEdgeList & part) -> auto& { return part.edges.dst; },
-        [&](std::size_t, VertexId, VertexId dst) { return order.RowOf(dst); });
+    workers_.ForEach(2, edges_.size(), [&](std::size_t side) {
+      if (side == 0)
+        scatter(
+            [](PartitionEdgeList & part) -> auto& { return part.edges.src; },
+            [&](std::size_t, VertexId src, VertexId) { return order.RowOf(src); });
+      else
+        scatter(
+            [](PartitionEdgeList & part) -> auto& { return part.edges.dst; },
+            [&](std::size_t, VertexId, VertexId dst) { return order.RowOf(dst); });
+    });
     edges_ = {};
     Free(partition_of_edge_);
     return Status::Ok();
@@ -164,6 +185,25 @@ class MemoryEdges final : public PartitionedEdges {
   }
 
  private:
+  /// Arranges directed edges of one partition, which stay where they are.
+  Status MoveToOnePart(const VertexOrder& order) {
+    PartitionEdgeList& part = parts_.front();
+    for (std::vector<VertexId>* ends : {&edges_.src, &edges_.dst})
+      for (VertexId& end : *ends) end = order.RowOf(end);
+    part.edges = {.src = std::move(edges_.src),
+                  .dst = std::move(edges_.dst),
+                  .type = std::move(edges_.type),
+                  .weight = std::move(edges_.weight)};
+    part.attributes = std::move(edges_.attributes);
+    edges_ = {};
+    return Status::Ok();
+  }
+
+  /// Returns the partition of an edge; one partition has no list of them.
+  PartitionId PartitionOf(std::size_t edge) const {
+    return partition_of_edge_.empty() ? PartitionId{0} : partition_of_edge_[edge];
+  }
+
   Status DivideStream(EdgeDivision& division) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = kPhase, .done = 0, .total = edges_.size()}));
     RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
@@ -186,7 +226,7 @@ class MemoryEdges final : public PartitionedEdges {
   void ScatterAttribute(EdgeAttribute& attribute) {
     for (PartitionEdgeList& part : parts_) part.attributes.push_back(attribute.Empty());
     for (std::size_t e = 0; e < edges_.size(); ++e) {
-      EdgeAttribute& column = parts_[partition_of_edge_[e]].attributes.back();
+      EdgeAttribute& column = parts_[PartitionOf(e)].attributes.back();
       ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId, VertexId) {
         RHIZOME_CHECK(column.AddFrom(attribute, e).ok());
       });
@@ -200,7 +240,7 @@ class MemoryEdges final : public PartitionedEdges {
   const bool undirected_;
   const PartitionOptions& options_;
   const JobControl& control_;
-  const VertexOrder* order_ = nullptr;
+  Workers workers_;
   std::vector<PartitionId> partition_of_edge_;
   std::vector<std::uint64_t> counts_;
   std::vector<PartitionEdgeList> parts_;
@@ -293,14 +333,13 @@ class SpilledEdges final : public PartitionedEdges {
   Status DivideWhole(EdgeDivision& division) {
     const std::uint32_t partitions = options_.partitions;
     const PartitionInput input = InputOf(vertices_, graph_.ends);
-    RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> parts,
-                             PartitionEdges(input, options_, control_));
-    RHIZOME_ASSIGN_OR_RETURN(division.metrics, MeasurePartition(input, parts, partitions));
-    RHIZOME_ASSIGN_OR_RETURN(division.owners, ChooseOwners(input, parts, partitions));
+    RHIZOME_ASSIGN_OR_RETURN(DividedEdges divided, DivideEdges(input, options_, control_));
+    division.metrics = divided.metrics;
+    division.owners = std::move(divided.owners);
     replicas_.emplace(vertices_, partitions);
     std::size_t edge = 0;
     return Scatter(division, [&](VertexId src, VertexId dst) {
-      const PartitionId p = parts[edge++];
+      const PartitionId p = divided.partition_of_edge[edge++];
       replicas_->Add(static_cast<std::uint64_t>(src), p);
       replicas_->Add(static_cast<std::uint64_t>(dst), p);
       return p;

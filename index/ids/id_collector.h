@@ -36,6 +36,9 @@ class IdCollector {
   virtual void AddEdge(std::string_view src, std::string_view dst) = 0;
   virtual void AddEdge(std::int64_t src, std::int64_t dst) = 0;
 
+  /// Makes room for the ends of so many further edges.
+  virtual void ReserveEdges(std::uint64_t /*edges*/) {}
+
   /// Returns whether ids are texts: the first id that is no integer made all of them texts.
   bool texts() const { return texts_; }
 

@@ -29,7 +29,7 @@ class IdTable final : public IdCollector {
   bool AddNode(std::string_view text) override;
   void AddEdge(std::string_view src, std::string_view dst) override;
   void AddEdge(std::int64_t src, std::int64_t dst) override;
-  void ReserveEdges(std::uint64_t edges);
+  void ReserveEdges(std::uint64_t edges) override;
 
   bool integers() const { return !texts(); }
   std::uint64_t node_count() const override { return nodes_; }

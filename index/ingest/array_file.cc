@@ -237,7 +237,7 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
         if (failed.ok()) failed = take(triplet);
         return std::nullopt;
       },
-      held_bytes, [&] { return failed; });
+      held_bytes, [&](const TableReader&) { return failed; });
 }
 
 Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const ArrayFile& file) {

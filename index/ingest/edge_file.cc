@@ -16,6 +16,7 @@
 #include "index/input/convert.h"
 #include "index/input/npy.h"
 #include "index/input/number.h"
+#include "index/input/table_reader.h"
 #include "index/input/value_column.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
@@ -117,6 +118,7 @@ class EdgeReader {
     plan_ = &context_.plan->edges[number_];
     columns_ = FindColumns(*plan_, attribute_names_);
     file_edges_ = 0;
+    reserved_ = false;
     if (!file.type.empty()) {
       if (const auto reason = table_.type_names.Refuse(file.type))
         return Status::InvalidArgument(fmt::format("{}: {}", file.path.string(), *reason));
@@ -237,7 +239,21 @@ class EdgeReader {
   Status ReadLines(TakeFields take) {
     return context_.ReadLines(
         plan_->path, plan_->dialect, plan_->header, kReadEdgesPhase, take,
-        [this] { return OwnBytes(); }, [this] { return failed_.ok() ? ids_.status() : failed_; });
+        [this] { return OwnBytes(); },
+        [this](const TableReader& reader) {
+          ReserveEdges(reader.ShareRead());
+          return failed_.ok() ? ids_.status() : failed_;
+        });
+  }
+
+  /// Once a part of a text file is read, makes room for the edges that the rest of it will have, so
+  /// that columns do not move as they grow.
+  void ReserveEdges(double share_read) {
+    if (reserved_ || share_read == 0) return;
+    reserved_ = true;
+    constexpr double kMargin = 1.02;
+    const double left = kMargin * (1 - share_read) / share_read * static_cast<double>(file_edges_);
+    ids_.ReserveEdges(static_cast<std::uint64_t>(left));
   }
 
   Status ReadMatrix() {
@@ -278,6 +294,7 @@ class EdgeReader {
     const std::vector<std::string>& columns = context_.options.columns;
     const std::size_t src = !file.src && columns.front() == "dst" ? 1 : 0;
     std::vector<std::int64_t> pairs;
+    ids_.ReserveEdges(edges);
     for (std::uint64_t done = 0; done < edges;) {
       const std::uint64_t count = std::min<std::uint64_t>(kNpyBlockEdges, edges - done);
       if (apart) {
@@ -496,6 +513,7 @@ class EdgeReader {
   const FilePlan* plan_ = nullptr;
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
+  bool reserved_ = false;  // for the edges of the file
   IngestedEdges table_;
   std::vector<ValueColumn> inferred_;            // by attribute that is a column of the edge files
   std::vector<std::optional<TextCodes>> texts_;  // likewise: set once the column has texts

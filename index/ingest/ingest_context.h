@@ -88,8 +88,8 @@ class IngestContext {
 
   /// Reads the lines of a text file and reports progress. `take_line(fields)` accepts a line, or
   /// returns the reason why it is malformed; the line then counts as bad. `own_bytes()` returns the
-  /// memory that the reader holds. `check()` is called at intervals and may return an error of the
-  /// receiver.
+  /// memory that the reader holds. `check(reader)` is called at intervals and may return an error
+  /// of the receiver.
   /// Errors: any error of BadLine, Progress, TableReader and `check`.
   template <typename TakeLine, typename OwnBytes, typename Check>
   Status ReadLines(const Path& path, const TextDialect& dialect, bool header,
@@ -127,11 +127,11 @@ Status IngestContext::ReadLines(const Path& path, const TextDialect& dialect, bo
         next == TableReader::Next::kMalformed ? reader->reason() : take_line(reader->fields());
     if (reason) RHIZOME_RETURN_IF_ERROR(BadLine(*reader, *reason));
     if (lines % kLinesPerReport != 0) continue;
-    RHIZOME_RETURN_IF_ERROR(check());
+    RHIZOME_RETURN_IF_ERROR(check(*reader));
     RHIZOME_RETURN_IF_ERROR(Progress(phase, reader->stream(), own_bytes()));
   }
   table_ = nullptr;
-  RHIZOME_RETURN_IF_ERROR(check());
+  RHIZOME_RETURN_IF_ERROR(check(*reader));
   return Progress(phase, reader->stream(), own_bytes());
 }
 

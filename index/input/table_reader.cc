@@ -92,6 +92,14 @@ std::string TableReader::Place() const {
   return fmt::format("{}:{}", stream_->path().string(), line_);
 }
 
+double TableReader::ShareRead() const {
+  if (filled_bytes_ == 0 || stream_->total_bytes() == 0) return 0;
+  const auto filled = static_cast<double>(filled_bytes_);
+  return (filled - static_cast<double>(end_ - begin_)) / filled *
+         static_cast<double>(stream_->consumed_bytes()) /
+         static_cast<double>(stream_->total_bytes());
+}
+
 Result<TableReader::Next> TableReader::ReadLine() {
   if (std::exchange(in_long_line_, false)) RHIZOME_RETURN_IF_ERROR(SkipLongLine());
   while (true) {
@@ -108,6 +116,7 @@ Status TableReader::Fill() {
   const auto room = std::as_writable_bytes(std::span(buffer_.get() + end_, kBufferBytes - end_));
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, stream_->Read(room));
   end_ += bytes;
+  filled_bytes_ += bytes;
   at_end_ = bytes == 0;
   return Status::Ok();
 }

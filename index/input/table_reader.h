@@ -80,6 +80,9 @@ class TableReader {
   std::uint64_t line() const { return line_; }
   const InputStream& stream() const { return *stream_; }
 
+  /// Returns the share of the file that the lines so far take up, or 0 if it is not known.
+  double ShareRead() const;
+
  private:
   TableReader(std::unique_ptr<InputStream> stream, const TextDialect& dialect);
   enum class QuoteState : std::uint8_t { kFieldStart, kPlain, kQuoted, kQuoteSeen };
@@ -112,7 +115,8 @@ class TableReader {
   const std::unique_ptr<char[]> buffer_;  // kBufferBytes bytes
   std::size_t begin_ = 0;                 // first byte of buffer_ not yet consumed
   std::size_t end_ = 0;
-  bool at_end_ = false;  // the stream is exhausted
+  std::uint64_t filled_bytes_ = 0;  // bytes of the stream that were read
+  bool at_end_ = false;             // the stream is exhausted
   std::uint64_t line_ = 0;
   std::uint64_t next_line_ = 1;
   std::vector<std::string_view> fields_;

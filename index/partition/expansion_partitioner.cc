@@ -6,8 +6,10 @@
 
 #include "index/base/workers.h"
 #include "index/partition/neighbor_expansion.h"
+#include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/refinement.h"
+#include "index/partition/streaming_partitioner.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -35,15 +37,61 @@ ExpansionPolicy PolicyOf(const PartitionOptions& options, std::uint64_t edges) {
           .edge_cap = EdgeCap(edges, options.partitions, balance)};
 }
 
+// The edges of each vertex in each partition, as the View of an OwnerChooser. It visits partitions
+// in the same order as ChooseOwners, so that both choose the same owners among equals.
+template <typename Index, typename Part>
+class CountedHalves {
+ public:
+  CountedHalves(const HalfEdges<Index, Part>& halves, const ReplicaSets& replicas,
+                std::uint32_t partitions)
+      : halves_(halves), replicas_(replicas), counts_(partitions) {}
+
+  template <typename Visit>
+  void ForEachPartition(std::uint64_t vertex, Visit&& visit) const {
+    if (!replicas_.HasSeveral(vertex) || Count(vertex) >= counts_.size())
+      return replicas_.ForEach(vertex, visit);
+    // A short list: in the order of its edges.
+    for (std::uint64_t half = halves_.begin(vertex); half < halves_.end(vertex); ++half) {
+      const Part p = halves_.part(half);
+      if (std::exchange(counts_[p], Index{0}) != 0) visit(static_cast<PartitionId>(p));
+    }
+  }
+
+  PartitionId Majority(std::uint64_t vertex) const {
+    Count(vertex);
+    return ClearMajority<Index>([&](auto&& visit) {
+      replicas_.ForEach(vertex, [&](PartitionId p) { visit(p, counts_[p]); });
+    });
+  }
+
+ private:
+  // Fills counts_, and returns their sum. A self-loop counts at both of its ends.
+  std::uint64_t Count(std::uint64_t vertex) const {
+    std::fill(counts_.begin(), counts_.end(), Index{0});
+    std::uint64_t sum = 0;
+    for (std::uint64_t half = halves_.begin(vertex); half < halves_.end(vertex); ++half) {
+      const Index edges = halves_.other(half) == vertex ? 2 : 1;
+      counts_[halves_.part(half)] += edges;
+      sum += edges;
+    }
+    return sum;
+  }
+
+  const HalfEdges<Index, Part>& halves_;
+  const ReplicaSets& replicas_;
+  mutable std::vector<Index> counts_;  // of one vertex, [partitions]
+};
+
 }  // namespace
 
 template <typename Index, typename Part>
-Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& input,
-                                                      const PartitionOptions& options,
-                                                      const JobControl& control) {
+Result<DividedEdges> PartitionByExpansion(const PartitionInput& input,
+                                          const PartitionOptions& options,
+                                          const JobControl& control) {
+  DividedEdges result;
   const std::uint64_t edge_count = input.edge_count();
   Workers workers(options.threads);
-  RHIZOME_ASSIGN_OR_RETURN(auto edges, (HalfEdges<Index, Part>::Create(input)));
+  RHIZOME_ASSIGN_OR_RETURN(auto edges, (HalfEdges<Index, Part>::Create(input, workers)));
   auto expansion = std::make_unique<NeighborExpansion<Index, Part>>(
       edges, edge_count, options, PolicyOf(options, edge_count), workers);
   RHIZOME_RETURN_IF_ERROR(expansion->Run(control));
@@ -56,15 +104,20 @@ Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& inpu
         .max_vertex_balance = options.max_vertex_balance};
     Refinement<Index, Part> refinement(edges, replicas, options.partitions, limits, workers);
     RHIZOME_RETURN_IF_ERROR(refinement.Run(control));
+    result.metrics = MetricsOf(replicas, refinement.edges(), refinement.vertices());
+    result.owners = OwnerChooser(CountedHalves(edges, replicas, options.partitions),
+                                 input.vertex_count(), options.partitions)
+                        .Choose();
   }
-  return edges.Collect(input);
+  RHIZOME_ASSIGN_OR_RETURN(result.partition_of_edge, edges.Collect(input));
+  return result;
 }
 
-template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint8_t>(
+template Result<DividedEdges> PartitionByExpansion<std::uint32_t, std::uint8_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint16_t>(
+template Result<DividedEdges> PartitionByExpansion<std::uint32_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
+template Result<DividedEdges> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
 }  // namespace internal

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "index/partition/half_edges.h"
+#include "index/partition/partitioner.h"
 #include "index/partition/replica_sets.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
@@ -12,13 +13,13 @@
 namespace rhizome {
 inline namespace internal {
 
-/// Runs kRefined, kAdaDne or kDne. Index numbers half-edges and Part numbers partitions. The caller
-/// picks the smallest types that fit; they do not change the result. `input` and `options` must be
-/// valid.
+/// Runs kRefined, kAdaDne or kDne; only the first sets owners and metrics. Index numbers half-edges
+/// and Part numbers partitions. The caller picks the smallest types that fit; they do not change
+/// the result. `input` and `options` must be valid.
 template <typename Index, typename Part>
-Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& input,
-                                                      const PartitionOptions& options,
-                                                      const JobControl& control);
+Result<DividedEdges> PartitionByExpansion(const PartitionInput& input,
+                                          const PartitionOptions& options,
+                                          const JobControl& control);
 
 /// Returns a bound on the memory of PartitionByExpansion and ChooseOwners without their input: the
 /// half-edges; for each vertex its unassigned edges, claim, replicas and pending move; boundaries
@@ -33,11 +34,11 @@ std::uint64_t ExpansionBytesOf(std::uint64_t vertices, std::uint64_t edges,
          2 * ReplicaSets::EstimateBytes(vertices, partitions);
 }
 
-extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint8_t>(
+extern template Result<DividedEdges> PartitionByExpansion<std::uint32_t, std::uint8_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint16_t>(
+extern template Result<DividedEdges> PartitionByExpansion<std::uint32_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
+extern template Result<DividedEdges> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
 }  // namespace internal

@@ -282,7 +282,6 @@ void NeighborExpansion<Index, Part>::TakeEdges(Piece& piece) {
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::TakeEdgesOf(Piece& piece, Index vertex) {
   const PartitionId p = piece.p;
-  Index taken = 0;
   for (std::uint64_t half = edges_.begin(vertex); half < edges_.end(vertex); ++half) {
     if (edges_.part(half) != kFree) continue;
     const Index other = edges_.other(half);
@@ -291,16 +290,28 @@ void NeighborExpansion<Index, Part>::TakeEdgesOf(Piece& piece, Index vertex) {
       if (claim == p ? other < vertex : rank_[claim] < rank_[p]) continue;
     }
     if (piece.taken == piece.quota[0]) break;
-    edges_.set_part(half, static_cast<Part>(p));
+    edges_.set_half(half, static_cast<Part>(p));
     ++piece.taken;
-    ++taken;
+    piece.taken_halves.push_back(static_cast<Index>(half));
     if (other == vertex) continue;
-    LoseFree(other, 1);
     if (!replicas_.HasShared(other, p) && replicas_.AddShared(other, p)) {
       piece.reached.push_back(other);
     }
   }
-  if (taken != 0) LoseFree(vertex, taken);
+  SettleEdgesOf(piece, vertex);
+}
+
+// Completes the edges that a vertex has taken: counts them at both ends, and sets the partition of
+// the twins. All counts come before all twins, because an atomic operation waits for the stores
+// before it, and a twin is rarely in the cache.
+template <typename Index, typename Part>
+void NeighborExpansion<Index, Part>::SettleEdgesOf(Piece& piece, Index vertex) {
+  if (piece.taken_halves.empty()) return;
+  LoseFree(vertex, static_cast<Index>(piece.taken_halves.size()));
+  for (const Index half : piece.taken_halves)
+    if (const Index other = edges_.other(half); other != vertex) LoseFree(other, 1);
+  for (const Index half : piece.taken_halves) edges_.set_half(edges_.twin(half), edges_.part(half));
+  piece.taken_halves.clear();
 }
 
 template <typename Index, typename Part>
@@ -380,21 +391,20 @@ void NeighborExpansion<Index, Part>::GiveEdges(Piece& piece) {
 
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
-  Index taken = 0;
   for (std::uint64_t half = edges_.begin(vertex); half < edges_.end(vertex); ++half) {
     if (edges_.part(half) != kFree) continue;
     const Index other = edges_.other(half);
+    if (!replicas_.HaveCommon(vertex, other)) continue;
     // If both ends were reached, only the lower one assigns their edge.
     if (other < vertex && claim_[other] != kFree) continue;
     const PartitionId p = BestShared(piece, vertex, other);
     if (p == kMaxPartitions) continue;
     RHIZOME_DCHECK(piece.given[p] < piece.quota[p]);
-    edges_.set_part(half, static_cast<Part>(p));
+    edges_.set_half(half, static_cast<Part>(p));
     ++piece.given[p];
-    ++taken;
-    if (other != vertex) LoseFree(other, 1);
+    piece.taken_halves.push_back(static_cast<Index>(half));
   }
-  if (taken != 0) LoseFree(vertex, taken);
+  SettleEdgesOf(piece, vertex);
 }
 
 // Returns the least loaded partition that holds both vertices and is below its cap and the piece's

@@ -102,6 +102,7 @@ class NeighborExpansion {
     std::uint64_t cost = 0;            // unassigned edges of its vertices
     std::uint64_t taken = 0;           // one hop
     std::vector<Index> reached;        // one hop
+    std::vector<Index> taken_halves;   // half-edges of one vertex whose twins have no partition yet
     std::vector<std::uint64_t> quota;  // two hops: [partitions] edges that it may still assign
     std::vector<std::uint64_t> given;  // two hops: [partitions]
   };
@@ -131,6 +132,7 @@ class NeighborExpansion {
   void GiveEdges(Piece& piece);
   void GiveEdgesOf(Piece& piece, Index vertex);
   PartitionId BestShared(const Piece& piece, std::uint64_t a, std::uint64_t b) const;
+  void SettleEdgesOf(Piece& piece, Index vertex);
   void CutIntoPieces(PartitionId p, std::size_t begin, std::size_t end);
   void RefreshBoundaries();
 

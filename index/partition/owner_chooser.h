@@ -13,6 +13,27 @@ inline namespace internal {
 
 inline constexpr PartitionId kNoOwner = 0xFFFF;
 
+/// Returns the partition that clearly holds most edges of a vertex, or kNoOwner: a partition with
+/// at least kTieShare of the largest count is as good an owner as the largest, because reads of the
+/// vertex from other partitions grow by at most a fifth of that count. `for_each(visit)` calls
+/// visit(p, count) for each partition with edges of the vertex, ascending.
+template <typename Index, typename ForEachCount>
+PartitionId ClearMajority(ForEachCount for_each) {
+  constexpr double kTieShare = 0.8;
+  Index most = 0;
+  PartitionId best = kNoOwner;
+  for_each([&](PartitionId p, Index count) {
+    if (count <= most) return;
+    most = count;
+    best = p;
+  });
+  std::uint32_t ties = 0;
+  for_each([&](PartitionId, Index count) {
+    ties += static_cast<double>(count) >= kTieShare * static_cast<double>(most);
+  });
+  return ties == 1 ? best : kNoOwner;
+}
+
 /// Chooses the owner of each vertex. Vertices with the fewest candidates choose first, so that
 /// those with more candidates can even out the rows: vertices that must keep their owner; interior
 /// vertices; boundary vertices with a clear majority; ties and hubs (in at least half of the

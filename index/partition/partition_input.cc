@@ -30,7 +30,9 @@ PartitionInput::PartitionInput(std::uint64_t vertex_count, std::span<const Verte
           if (!visited.ok()) return visited;
         }
         return Status::Ok();
-      }) {}
+      }) {
+  if (src.size() == dst.size()) columns_ = Columns{src, dst};
+}
 
 PartitionInput::PartitionInput(std::uint64_t vertex_count, std::uint64_t edge_count, Scan scan)
     : vertex_count_(vertex_count), edge_count_(edge_count), scan_(std::move(scan)) {}

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "rhizome/export.h"
@@ -32,6 +33,20 @@ class PartitionInput {
   /// Uses `edge_count` edges from a scan.
   PartitionInput(std::uint64_t vertex_count, std::uint64_t edge_count, Scan scan);
 
+  /// Columns of edges, in input order.
+  struct Columns {
+    std::span<const VertexId> src;
+    std::span<const VertexId> dst;
+
+    Columns Sub(std::size_t begin, std::size_t end) const {
+      return {src.subspan(begin, end - begin), dst.subspan(begin, end - begin)};
+    }
+  };
+
+  /// Returns all edges if they are in memory as columns of equal length, so that several threads
+  /// may read them. Otherwise they can only be scanned.
+  std::optional<Columns> columns() const { return columns_; }
+
   std::uint64_t vertex_count() const { return vertex_count_; }
   std::uint64_t edge_count() const { return edge_count_; }
 
@@ -42,6 +57,12 @@ class PartitionInput {
   /// kMaxPartitions], or a value that is not below it.
   Status CheckPartitions(std::span<const PartitionId> partition_of_edge,
                          std::uint32_t partitions) const;
+
+  /// Checks columns that are not a scan's: the edges from `first` on.
+  /// Errors: kInvalidArgument, an id out of range.
+  Status Check(std::uint64_t first, const Columns& edges) const {
+    return CheckBlock(first, edges.src, edges.dst);
+  }
 
   /// Calls visit(first, src, dst) with the edges [first, first + src.size()), block by block;
   /// `visit` returns a Status. Errors (also of ForEach): kInvalidArgument, an id out of range,
@@ -79,6 +100,7 @@ class PartitionInput {
   std::uint64_t vertex_count_;
   std::uint64_t edge_count_;
   Scan scan_;
+  std::optional<Columns> columns_;
 };
 
 }  // namespace rhizome

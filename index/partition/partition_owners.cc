@@ -15,10 +15,6 @@ namespace rhizome {
 
 namespace {
 
-// A partition with at least this share of the largest count is considered as good an owner as the
-// largest: reads of the vertex from other partitions grow by at most a fifth of that count.
-constexpr double kTieShare = 0.8;
-
 /// Counts the edges of each vertex in each partition, as the View of an OwnerChooser.
 template <typename Index>
 class CountedEdges {
@@ -46,18 +42,7 @@ class CountedEdges {
   }
 
   PartitionId Majority(std::uint64_t vertex) const {
-    Index most = 0;
-    PartitionId best = kNoOwner;
-    counts_.ForEach(vertex, [&](PartitionId p, Index count) {
-      if (count <= most) return;
-      most = count;
-      best = p;
-    });
-    std::uint32_t ties = 0;
-    counts_.ForEach(vertex, [&](PartitionId, Index count) {
-      ties += static_cast<double>(count) >= kTieShare * static_cast<double>(most);
-    });
-    return ties == 1 ? best : kNoOwner;
+    return ClearMajority<Index>([&](auto&& visit) { counts_.ForEach(vertex, visit); });
   }
 
  private:

@@ -34,9 +34,8 @@ auto WithNumbersFor(std::uint64_t vertices, std::uint64_t edges, std::uint32_t p
   return run.template operator()<std::uint64_t, std::uint16_t>();
 }
 
-Result<std::vector<PartitionId>> DivideByExpansion(const PartitionInput& input,
-                                                   const PartitionOptions& options,
-                                                   const JobControl& control) {
+Result<DividedEdges> DivideByExpansion(const PartitionInput& input, const PartitionOptions& options,
+                                       const JobControl& control) {
   return WithNumbersFor(input.vertex_count(), input.edge_count(), options.partitions,
                         [&]<typename Index, typename Part>() {
                           return PartitionByExpansion<Index, Part>(input, options, control);
@@ -59,6 +58,22 @@ constexpr std::array<PartitionerEntry, 8> kPartitioners = {{
 
 constexpr std::string_view kStoredRefined = "adadne";
 constexpr std::string_view kStoredAdaDne = "adadne-printed";
+
+// Checks the options and runs the partitioner, which may leave owners and metrics to others.
+Result<DividedEdges> Divide(const PartitionInput& input, const PartitionOptions& options,
+                            const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckPartitionOptions(options));
+  RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+  if (options.partitions == 1) {
+    RHIZOME_RETURN_IF_ERROR(input.ForEach([](std::uint64_t, std::uint64_t, std::uint64_t) {}));
+    const auto vertices = static_cast<std::size_t>(input.vertex_count());
+    return DividedEdges{{}, std::vector<PartitionId>(vertices), {1, 1, 1, 1, 1, 1}};
+  }
+  const PartitionerEntry* const known = FindPartitioner(options.kind);
+  if (known != nullptr) return known->divide(input, options, control);
+  return Fail(Status::InvalidArgument(
+      fmt::format("unknown partitioner number {}", static_cast<int>(options.kind))));
+}
 
 }  // namespace
 
@@ -122,18 +137,23 @@ Status CheckPartitionOptions(const PartitionOptions& options) try {
 Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                                                 const PartitionOptions& options,
                                                 const JobControl& control) try {
-  RHIZOME_RETURN_IF_ERROR(CheckPartitionOptions(options));
-  RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-  if (options.partitions == 1) {
-    RHIZOME_RETURN_IF_ERROR(input.ForEach([](std::uint64_t, std::uint64_t, std::uint64_t) {}));
-    return std::vector<PartitionId>(static_cast<std::size_t>(input.edge_count()), 0);
-  }
-  const PartitionerEntry* const known = FindPartitioner(options.kind);
-  if (known == nullptr) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("unknown partitioner number {}", static_cast<int>(options.kind))));
-  }
-  return known->divide(input, options, control);
+  RHIZOME_ASSIGN_OR_RETURN(DividedEdges divided, Divide(input, options, control));
+  if (options.partitions == 1)
+    divided.partition_of_edge.resize(static_cast<std::size_t>(input.edge_count()));
+  return std::move(divided.partition_of_edge);
+} catch (...) {
+  return Fail(StatusOfException());
+}
+
+Result<DividedEdges> DivideEdges(const PartitionInput& input, const PartitionOptions& options,
+                                 const JobControl& control) try {
+  RHIZOME_ASSIGN_OR_RETURN(DividedEdges divided, Divide(input, options, control));
+  if (divided.owners.size() == input.vertex_count()) return divided;
+  RHIZOME_ASSIGN_OR_RETURN(divided.metrics,
+                           MeasurePartition(input, divided.partition_of_edge, options.partitions));
+  RHIZOME_ASSIGN_OR_RETURN(divided.owners,
+                           ChooseOwners(input, divided.partition_of_edge, options.partitions));
+  return divided;
 } catch (...) {
   return Fail(StatusOfException());
 }

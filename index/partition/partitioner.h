@@ -57,12 +57,6 @@ Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                                                 const PartitionOptions& options,
                                                 const JobControl& control);
 
-/// Returns a bound on the bytes that PartitionEdges (kRefined, kAdaDne or kDne) and ChooseOwners
-/// need besides the input: 18 bytes an edge with up to 254 partitions and fewer than 2^31 edges,
-/// plus some for each vertex.
-std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,
-                             std::uint32_t partitions);
-
 /// Quality of an assignment (docs/DESIGN.md, section 4). Only vertices with at least one edge
 /// count.
 struct PartitionMetrics {
@@ -76,6 +70,25 @@ struct PartitionMetrics {
   double vertex_max_over_min = 0;
   double edge_max_over_min = 0;
 };
+
+/// An assignment with what MeasurePartition and ChooseOwners return for it.
+struct DividedEdges {
+  std::vector<PartitionId> partition_of_edge;  ///< in input order; empty if there is one partition
+  std::vector<PartitionId> owners;             ///< by vertex
+  PartitionMetrics metrics;
+};
+
+/// As PartitionEdges, MeasurePartition and ChooseOwners together, with fewer scans of the edges.
+/// Errors: as PartitionEdges.
+Result<DividedEdges> DivideEdges(const PartitionInput& input, const PartitionOptions& options,
+                                 const JobControl& control);
+
+/// Returns a bound on the bytes that PartitionEdges (kRefined, kAdaDne or kDne) and ChooseOwners
+/// need besides the input: 18 bytes an edge with up to 254 partitions and fewer than 2^31 edges,
+/// plus some for each vertex.
+std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,
+                             std::uint32_t partitions);
+
 /// Measures an assignment.
 /// Errors: kInvalidArgument, not one valid partition for each edge; any error of scanning the
 /// edges.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "index/partition/partitioner.h"
 #include "index/partition/streaming_partitioner.h"
 #include "rhizome/graph_types.h"
 
@@ -17,16 +18,17 @@ using MakeStreaming = std::unique_ptr<StreamingPartitioner>(std::uint64_t vertex
                                                             std::uint64_t edge_count,
                                                             const PartitionOptions& options);
 
-/// Partitions edges that are all available at once. `input` and `options` are valid.
-using DivideEdges = Result<std::vector<PartitionId>>(const PartitionInput& input,
-                                                     const PartitionOptions& options,
-                                                     const JobControl& control);
+/// Partitions edges that are all available at once, into two partitions or more. `input` and
+/// `options` are valid. Sets DividedEdges::owners and metrics if it knows them; otherwise `owners`
+/// is empty.
+using DivideAll = Result<DividedEdges>(const PartitionInput& input, const PartitionOptions& options,
+                                       const JobControl& control);
 
 /// Describes a kind of partitioner: a row of the table in partitioner.cc.
 struct PartitionerEntry {
   PartitionerKind kind;
   std::string_view name;  ///< value of --partitioner
-  DivideEdges* divide;    ///< PartitionStream for all streaming kinds
+  DivideAll* divide;      ///< PartitionStream for all streaming kinds
 
   /// Creates a kind that processes one edge at a time. Null: the kind needs all edges in memory,
   /// and memory plans use ExpansionBytes.

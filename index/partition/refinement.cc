@@ -33,15 +33,47 @@ constexpr std::uint64_t kPieceWork = 1 << 15;  // half-edges
 // Passes end after kMaxPasses, or once a pass changes the number of replicas by less than kMinGain
 // of that number.
 constexpr int kMaxPasses = 24;
-constexpr double kMinGain = 0.002;
+constexpr double kMinGain = 0.005;
 // A pass raises the price of a replica by kPriceStep times the excess of vertices over the goal;
 // prices stay within [0, kMaxPrice].
 constexpr double kPriceStep = 2;
 constexpr double kMaxPrice = 16;
+// The cost of an edge that no partition can take.
+constexpr double kNoTarget = 1e9;
 // A move must lower the cost by more than this, so that rounding does not count as a gain.
 constexpr double kEpsilon = 1e-6;
 
 constexpr std::size_t kMaxWords = kMaxPartitions / 64;  // words of the largest replica set
+
+/// A byte for each bit of the index.
+constexpr std::array<std::uint64_t, 256> kBytesOfBits = [] {
+  std::array<std::uint64_t, 256> bytes{};
+  for (std::size_t bits = 0; bits < 256; ++bits)
+    for (std::size_t b = 0; b < 8; ++b) bytes[bits] |= std::uint64_t{bits >> b & 1} << (8 * b);
+  return bytes;
+}();
+
+/// Counts how often each partition occurs in a number of sets, eight partitions at a time: a
+/// counter is a byte, so at most 255 sets may be added.
+class SetCounter {
+ public:
+  explicit SetCounter(std::size_t words) : words_(words) {
+    std::fill_n(counts_.begin(), 8 * words, 0);
+  }
+
+  void Add(const ReplicaSets& sets, std::uint64_t vertex) {
+    for (std::size_t w = 0; w < words_; ++w)
+      for (std::uint64_t *counts = &counts_[8 * w], set = sets.word(vertex, w); set != 0; set >>= 8)
+        *counts++ += kBytesOfBits[set & 0xFF];
+  }
+
+  std::uint32_t Count(std::size_t p) const { return counts_[p / 8] >> (p % 8 * 8) & 0xFF; }
+
+ private:
+  const std::size_t words_;
+  std::array<std::uint64_t, 8 * kMaxWords> counts_;
+};
+static_assert(kMaxVertexDegree < 256);
 
 }  // namespace
 
@@ -61,6 +93,8 @@ Refinement<Index, Part>::Refinement(HalfEdges<Index, Part>& halves, ReplicaSets&
       vertices_(partitions),
       price_(partitions),
       open_(partitions),
+      open_set_(replicas.word_count()),
+      room_set_(replicas.word_count()),
       shards_(kShards),
       moving_(halves.vertex_count()) {
   CutIntoPieces();
@@ -114,16 +148,17 @@ void Refinement<Index, Part>::CountAll() {
         piece.edges[p] += piece.own[p] != 0;  // counts replicas here
       }
     }
+    std::fill(piece.quota.begin(), piece.quota.end(), 0);  // counts edges here
+    for (std::uint64_t half = halves_.begin(piece.begin); half < halves_.begin(piece.end); ++half)
+      piece.quota[halves_.part(half)] += halves_.twin(half) >= half;
   });
   for (Piece& piece : pieces_) {
     for (std::size_t p = 0; p < partitions_; ++p) {
       vertices_[p] += static_cast<std::uint64_t>(piece.edges[p]);
       replica_count_ += static_cast<std::uint64_t>(piece.edges[p]);
+      edges_[p] += piece.quota[p];
     }
     std::fill(piece.edges.begin(), piece.edges.end(), 0);
-  }
-  for (std::uint64_t half = 0; half < halves_.size(); ++half) {
-    if (halves_.twin(half) >= half) ++edges_[halves_.part(half)];
   }
   RHIZOME_DCHECK(CountsAddUp());
 }
@@ -193,7 +228,19 @@ void Refinement<Index, Part>::UpdatePrices() {
 }
 
 template <typename Index, typename Part>
+void Refinement<Index, Part>::FillSets() {
+  std::fill(open_set_.begin(), open_set_.end(), 0);
+  std::fill(room_set_.begin(), room_set_.end(), 0);
+  for (std::size_t p = 0; p < partitions_; ++p) {
+    const std::uint64_t bit = std::uint64_t{1} << (p % 64);
+    if (open_[p] != 0) open_set_[p / 64] |= bit;
+    if (edges_[p] + kMaxReplicaEdges <= limits_.max_edges) room_set_[p / 64] |= bit;
+  }
+}
+
+template <typename Index, typename Part>
 void Refinement<Index, Part>::Step(std::uint32_t step) {
+  FillSets();
   workers_.ForEach(pieces_.size(), halves_.size() / kSteps,
                    [&](std::size_t i) { Propose(pieces_[i], step); });
   std::size_t moves = 0;
@@ -256,6 +303,7 @@ void Refinement<Index, Part>::LevelEdges() {
       piece.quota[p] = static_cast<std::uint64_t>(share * static_cast<double>(apart));
     }
   }
+  FillSets();
   workers_.ForEach(pieces_.size(), halves_.size(),
                    [this](std::size_t i) { LevelPiece(pieces_[i]); });
   Settle(halves_.size());
@@ -264,14 +312,18 @@ void Refinement<Index, Part>::LevelEdges() {
 template <typename Index, typename Part>
 void Refinement<Index, Part>::LevelPiece(Piece& piece) {
   for (std::vector<Change>& changes : piece.changes) changes.clear();
-  for (std::uint64_t v = piece.begin; v < piece.end; ++v) {
-    if (replicas_.Size(v) < 2) continue;
+  std::uint64_t leaving = 0;
+  std::uint64_t arriving = 0;
+  for (std::size_t p = 0; p < partitions_; ++p) (open_[p] ? arriving : leaving) += piece.quota[p];
+  std::uint64_t left = std::min(leaving, arriving);
+  for (std::uint64_t v = piece.begin; v < piece.end && left != 0; ++v) {
+    if (!replicas_.HasSeveral(v) || !Overlaps(v, open_set_)) continue;
     const auto vertex = static_cast<Index>(v);
     for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half) {
       const Part from = halves_.part(half);
       const Index other = halves_.other(half);
       // The higher end handles an edge, so that each edge is visited once, by one thread.
-      if (open_[from] || piece.quota[from] == 0 || other > vertex) continue;
+      if (other > vertex || open_[from] || piece.quota[from] == 0) continue;
       PartitionId to = kMaxPartitions;
       replicas_.ForEachCommon(vertex, other, [&](PartitionId q) {
         if (!open_[q] || piece.quota[q] == 0) return;
@@ -281,6 +333,7 @@ void Refinement<Index, Part>::LevelPiece(Piece& piece) {
       RHIZOME_DCHECK(!open_[from] && open_[to]);
       --piece.quota[from];
       --piece.quota[to];
+      --left;
       Record(piece, vertex, half, static_cast<Part>(to));
     }
   }
@@ -316,7 +369,7 @@ void Refinement<Index, Part>::Propose(Piece& piece, std::uint32_t step) {
 template <typename Index, typename Part>
 void Refinement<Index, Part>::ProposeMove(Piece& piece, Index vertex) {
   const bool whole = halves_.degree(vertex) <= kMaxVertexDegree;
-  const bool interior = replicas_.Size(vertex) == 1;
+  const bool interior = !replicas_.HasSeveral(vertex);
   if (interior && !whole) return;
   if (is_hub(vertex)) {
     std::copy_n(hub_counts(vertex), partitions_, piece.own.begin());
@@ -326,15 +379,16 @@ void Refinement<Index, Part>::ProposeMove(Piece& piece, Index vertex) {
   Move best{vertex, kMixed, 0, 0, 0, 0};
   double best_cost = -kEpsilon;
   if (whole) {
-    std::fill(piece.neighbors.begin(), piece.neighbors.end(), 0);
+    SetCounter neighbors(replicas_.word_count());
     std::fill(piece.saved.begin(), piece.saved.end(), 0);
     for (std::uint64_t half = halves_.begin(vertex); half < halves_.end(vertex); ++half) {
       const Index other = halves_.other(half);
       if (other == vertex) continue;
-      replicas_.ForEach(other, [&](PartitionId q) { ++piece.neighbors[q]; });
+      neighbors.Add(replicas_, other);
       const Part p = halves_.part(half);
       piece.saved[p] += single_.Has(other, p);
     }
+    for (std::size_t p = 0; p < partitions_; ++p) piece.neighbors[p] = neighbors.Count(p);
     Move move = best;
     const double cost = CostOfWhole(piece, vertex, move);
     if (cost < best_cost) {
@@ -397,6 +451,47 @@ double Refinement<Index, Part>::CostOfWhole(const Piece& piece, Index vertex, Mo
   return best;
 }
 
+// The cost of moving edges of a vertex to its other partitions; the same as of BestTarget.
+template <typename Index, typename Part>
+struct Refinement<Index, Part>::Targets {
+  std::size_t words;
+  std::array<std::uint64_t, kMaxWords> room;  // partitions of the vertex with capacity
+  // The lowest cost where the other end is not yet, and the lowest in another partition than that.
+  PartitionId lowest_at = kMaxPartitions;
+  double lowest = kNoTarget;
+  double second = kNoTarget;
+
+  double CostTo(const ReplicaSets& replicas, std::uint64_t vertex, std::uint64_t other,
+                std::size_t from) const {
+    for (std::size_t w = 0; w < words; ++w) {
+      std::uint64_t set = room[w];
+      if (w == from / 64) set &= ~(std::uint64_t{1} << (from % 64));
+      if (other != vertex) set &= replicas.word(other, w);
+      if (set != 0) return 0;
+    }
+    return from == lowest_at ? second : lowest;
+  }
+};
+
+template <typename Index, typename Part>
+typename Refinement<Index, Part>::Targets Refinement<Index, Part>::TargetsOf(Index vertex) const {
+  Targets targets;
+  targets.words = replicas_.word_count();
+  for (std::size_t w = 0; w < targets.words; ++w)
+    targets.room[w] = replicas_.word(vertex, w) & room_set_[w];
+  replicas_.ForEach(vertex, [&](PartitionId q) {
+    if (!open_[q] || (room_set_[q / 64] >> (q % 64) & 1) == 0) return;
+    const double cost = Cost(q);
+    if (cost < targets.lowest) {
+      targets.second = std::exchange(targets.lowest, cost);
+      targets.lowest_at = q;
+    } else {
+      targets.second = std::min(targets.second, cost);
+    }
+  });
+  return targets;
+}
+
 // Returns the change of cost for the replica with the lowest cost of removal. Never positive.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& move) const {
@@ -406,12 +501,12 @@ double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& 
     small = small || piece.own[p] <= kMaxReplicaEdges;
   });
   if (!small) return 0;
+  const Targets targets = TargetsOf(vertex);
   for (std::uint64_t half = halves_.begin(vertex); half < halves_.end(vertex); ++half) {
     const Part p = halves_.part(half);
     if (piece.own[p] > kMaxReplicaEdges) continue;
     const Index other = halves_.other(half);
-    Part to = 0;
-    piece.scatter[p] += BestTarget(vertex, other, p, to);
+    piece.scatter[p] += targets.CostTo(replicas_, vertex, other, p);
     if (other != vertex && single_.Has(other, p)) piece.scatter[p] -= Cost(p);
   }
   double best = 0;
@@ -428,7 +523,7 @@ double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& 
 template <typename Index, typename Part>
 double Refinement<Index, Part>::BestTarget(Index vertex, Index other, std::size_t from,
                                            Part& to) const {
-  double best = 1e9;
+  double best = kNoTarget;
   replicas_.ForEach(vertex, [&](PartitionId q) {
     if (q == from || edges_[q] + kMaxReplicaEdges > limits_.max_edges) return;
     const bool there = other == vertex || replicas_.Has(other, q);

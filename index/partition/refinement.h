@@ -60,6 +60,10 @@ class Refinement {
   /// Returns whether both bounds hold.
   bool balanced() const;
 
+  /// Return the edges and vertices of each partition.
+  const std::vector<std::uint64_t>& edges() const { return edges_; }
+  const std::vector<std::uint64_t>& vertices() const { return vertices_; }
+
  private:
   static constexpr Part kMixed = HalfEdges<Index, Part>::kFree;
 
@@ -132,6 +136,12 @@ class Refinement {
 
   Status Pass(const JobControl& control);
   void Step(std::uint32_t step);
+  void FillSets();
+  bool Overlaps(std::uint64_t vertex, const std::vector<std::uint64_t>& set) const {
+    for (std::size_t w = 0; w < set.size(); ++w)
+      if ((replicas_.word(vertex, w) & set[w]) != 0) return true;
+    return false;
+  }
   double vertex_balance() const;
   void UpdatePrices();
   double Cost(std::size_t p) const { return 1 + price_[p]; }
@@ -141,6 +151,8 @@ class Refinement {
   void CountOwn(Piece& piece, Index vertex);
   double CostOfWhole(const Piece& piece, Index vertex, Move& move) const;
   double CostOfScatter(Piece& piece, Index vertex, Move& move) const;
+  struct Targets;
+  Targets TargetsOf(Index vertex) const;
   double BestTarget(Index vertex, Index other, std::size_t from, Part& to) const;
   bool Yields(const Move& move) const;
   void DropConflicts(Piece& piece);
@@ -178,6 +190,9 @@ class Refinement {
   std::uint64_t replica_count_ = 0;
   std::vector<double> price_;       // [partitions] price of a replica, added to 1
   std::vector<std::uint8_t> open_;  // [partitions] may gain vertices in this step
+  // The partitions that are open, and those with capacity for a replica's edges (FillSets).
+  std::vector<std::uint64_t> open_set_;
+  std::vector<std::uint64_t> room_set_;
 
   std::vector<Piece> pieces_;
   std::vector<Shard> shards_;

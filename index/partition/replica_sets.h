@@ -74,6 +74,17 @@ class ReplicaSets {
     std::memcpy(bytes_.data() + vertex * width_ + 8 * index, &word, width_ < 8 ? width_ : 8);
   }
 
+  /// Returns whether the set has at least two partitions.
+  bool HasSeveral(std::uint64_t vertex) const {
+    std::uint64_t seen = 0;
+    for (std::size_t w = 0; w < words_; ++w) {
+      const std::uint64_t set = word(vertex, w);
+      if ((set & (set - 1)) != 0 || (set != 0 && seen != 0)) return true;
+      seen |= set;
+    }
+    return false;
+  }
+
   std::uint32_t Size(std::uint64_t vertex) const {
     std::uint32_t size = 0;
     for (std::size_t w = 0; w < words_; ++w) {
@@ -86,6 +97,13 @@ class ReplicaSets {
   template <typename Visit>
   void ForEach(std::uint64_t vertex, Visit&& visit) const {
     for (std::size_t w = 0; w < words_; ++w) VisitBits(word(vertex, w), w, visit);
+  }
+
+  /// Returns whether a partition holds both vertices.
+  bool HaveCommon(std::uint64_t a, std::uint64_t b) const {
+    for (std::size_t w = 0; w < words_; ++w)
+      if ((word(a, w) & word(b, w)) != 0) return true;
+    return false;
   }
 
   /// Calls visit(p) for each partition that holds both vertices, ascending.

@@ -332,9 +332,8 @@ std::vector<PartitionId> StreamingPartitioner::ChooseOwners() const {
 
 // Partitions all edges of `input`: one pass counts degrees if the kind needs them, a second one
 // assigns the edges.
-Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
-                                                 const PartitionOptions& options,
-                                                 const JobControl& control) {
+Result<DividedEdges> PartitionStream(const PartitionInput& input, const PartitionOptions& options,
+                                     const JobControl& control) {
   using Column = std::span<const VertexId>;
   const std::uint64_t edges = input.edge_count();
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<StreamingPartitioner> partitioner,
@@ -345,10 +344,11 @@ Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
       return control.CheckCancelled();
     }));
   }
-  std::vector<PartitionId> result(static_cast<std::size_t>(edges));
+  DividedEdges result;
+  result.partition_of_edge.resize(static_cast<std::size_t>(edges));
   RHIZOME_RETURN_IF_ERROR(input.ForEachBlock([&](std::uint64_t first, Column src, Column dst) {
     for (std::size_t i = 0; i < src.size(); ++i)
-      result[first + i] = partitioner->Assign(src[i], dst[i]);
+      result.partition_of_edge[first + i] = partitioner->Assign(src[i], dst[i]);
     return control.Report({"partition", first + src.size(), edges, {}});
   }));
   return result;

@@ -14,6 +14,7 @@
 #include "rhizome/types.h"
 
 namespace rhizome {
+struct DividedEdges;
 struct PartitionMetrics;
 }  // namespace rhizome
 
@@ -118,10 +119,10 @@ class StreamingPartitioner {
   std::vector<std::uint64_t> vertices_;  // [partitions]
 };
 
-/// Runs a streaming kind over all edges of `input`. `input` and `options` must be valid.
-Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
-                                                 const PartitionOptions& options,
-                                                 const JobControl& control);
+/// Runs a streaming kind over all edges of `input`. `input` and `options` must be valid. Leaves
+/// `owners` empty: ChooseOwners, which sees all edges, finds better ones than an instance does.
+Result<DividedEdges> PartitionStream(const PartitionInput& input, const PartitionOptions& options,
+                                     const JobControl& control);
 
 }  // namespace internal
 }  // namespace rhizome

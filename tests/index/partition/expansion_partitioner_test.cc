@@ -6,6 +6,7 @@
 #include <iostream>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "index/base/workers.h"
@@ -20,9 +21,41 @@
 namespace rhizome {
 namespace {
 
+TEST(HalfEdgesTest, ThreadsDoNotChangeThem) {
+  using Halves = HalfEdges<std::uint32_t, std::uint8_t>;
+  const TestGraph graph = Multigraph(500, 40000, testing::TestSeed());
+  Workers one(1);
+  const auto expected = Halves::Create(graph.input(), one);
+  ASSERT_OK(expected);
+  for (const std::uint32_t threads : {2U, 3U, 16U}) {
+    Workers workers(threads);
+    const auto halves = Halves::Create(graph.input(), workers);
+    ASSERT_OK(halves);
+    ASSERT_EQ(halves->size(), expected->size());
+    for (std::uint64_t v = 0; v < expected->vertex_count(); ++v)
+      ASSERT_EQ(halves->end(v), expected->end(v));
+    for (std::uint64_t half = 0; half < expected->size(); ++half) {
+      ASSERT_EQ(halves->other(half), expected->other(half));
+      ASSERT_EQ(halves->twin(half), expected->twin(half));
+    }
+  }
+}
+
+TEST(HalfEdgesTest, AnIdOutOfRangeIsRefusedByAnyNumberOfThreads) {
+  TestGraph graph = Multigraph(500, 40000, testing::TestSeed());
+  graph.dst[30001] = 500;
+  for (const std::uint32_t threads : {1U, 2U, 3U}) {
+    Workers workers(threads);
+    const auto halves = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input(), workers);
+    EXPECT_STATUS(halves, kInvalidArgument);
+    EXPECT_NE(halves.error().message().find("edge 30001 names vertex 500"), std::string::npos);
+  }
+}
+
 TEST(HalfEdgesTest, EveryEdgeStandsInTheListsOfBothItsEnds) {
   const TestGraph graph = Multigraph(60, 400, testing::TestSeed());
-  auto created = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input());
+  Workers workers(1);
+  auto created = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input(), workers);
   ASSERT_OK(created);
   auto& halves = *created;
   std::uint64_t loops = 0;
@@ -142,10 +175,10 @@ TEST(ExpansionPartitionerTest, DneKeepsTheCapAndAdaDneDividesEverything) {
 // Runs an expansion and passes each round's speeds to `observe`.
 void Expand(const TestGraph& graph, std::uint32_t partitions, ExpansionPolicy policy,
             std::function<void(std::span<const ExpansionSpeed>)> observe) {
-  auto halves = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input());
+  Workers workers(1);
+  auto halves = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input(), workers);
   ASSERT_OK(halves);
   policy.observe = std::move(observe);
-  Workers workers(1);
   const PartitionOptions options{
       .kind = PartitionerKind::kAdaDne, .partitions = partitions, .seed = 3};
   NeighborExpansion<std::uint32_t, std::uint8_t> expansion(*halves, graph.src.size(), options,
@@ -199,11 +232,11 @@ TEST(ExpansionPartitionerTest, DISABLED_TheAdaptiveFactorMakesNoDifference) {
   for (const double weight : {0.0, 0.03}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const TestGraph graph = Rmat(15, 400000, 1);
-      auto halves = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input());
+      Workers workers(1);
+      auto halves = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input(), workers);
       ASSERT_OK(halves);
       const PartitionOptions options{.partitions = 8, .seed = seed};
       const std::uint64_t edges = graph.src.size();
-      Workers workers(1);
       NeighborExpansion<std::uint32_t, std::uint8_t> expansion(
           *halves, edges, options,
           {.lambda0 = 0.01, .alpha = weight, .beta = weight, .edge_cap = EdgeCap(edges, 8, 1.02)},
