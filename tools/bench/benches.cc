@@ -53,7 +53,7 @@ const Bench kBenches[] = {
     {"lookup", "Warm lookups of neighbours and rows, compared with RocksDB", AddLookupBench},
     {"write", "Durable puts and batches, compared with RocksDB writing the same bytes",
      AddWriteBench},
-    {"compact", "Compaction compared with the disk's sequential rate, and puts during it",
+    {"compact", "Compaction compared with the disk's rate, and puts and look-ups beside it",
      AddCompactBench},
     {"report", "Generates docs/RESULTS.md from the figures in docs/results", AddReportBench},
     {"aggregate", "Aggregation kernels, compared with memory bandwidth and libtorch",

@@ -11,7 +11,7 @@ namespace rhizome {
 
 /// `bench compact`: compacts a store generated for the run after a share of its edges was written
 /// as updates. Reports bytes per second relative to the sequential rate of the disk. Then compacts
-/// again during durable puts and reports their latency.
+/// again beside durable puts, and beside look-ups, and reports their latencies.
 struct BenchCompactOptions {
   Path dir = ".";                  ///< folder of the store, on the disk to measure
   std::uint32_t scale = 18;        ///< RMAT: 2^scale vertices
