@@ -36,7 +36,7 @@ class IdCollector {
   virtual void AddEdge(std::string_view src, std::string_view dst) = 0;
   virtual void AddEdge(std::int64_t src, std::int64_t dst) = 0;
 
-  /// Makes room for the ends of so many further edges.
+  /// Reserves memory for the ends of `edges` further edges.
   virtual void ReserveEdges(std::uint64_t /*edges*/) {}
 
   /// Returns whether ids are texts: the first id that is no integer made all of them texts.

@@ -246,7 +246,7 @@ class EdgeReader {
         });
   }
 
-  /// Once a part of a text file is read, makes room for the edges that the rest of it will have, so
+  /// Once a part of a text file is read, reserves memory for the edges of the rest, so
   /// that columns do not move as they grow.
   void ReserveEdges(double share_read) {
     if (reserved_ || share_read == 0) return;

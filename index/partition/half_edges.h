@@ -100,7 +100,7 @@ class HalfEdges {
     set_half(half, part);
     set_half(twin(half), part);
   }
-  /// Sets the partition of one half-edge; the caller sets that of its twin.
+  /// Sets the partition of one half-edge; the caller sets its twin, too.
   void set_half(std::uint64_t half, Part part) {
     RHIZOME_DCHECK(part != kFree && twin_[twin_[half]] == half);
     std::atomic_ref(part_[half]).store(part, std::memory_order_relaxed);
