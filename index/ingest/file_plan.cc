@@ -8,7 +8,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -77,15 +79,56 @@ bool HasNumbers(std::span<const SniffedRow> rows, std::size_t column) {
   return numbers > 0 && numbers >= kFewTexts * texts;
 }
 
-/// Returns whether three columns without names are the ends of edges around few relations.
-bool AreTriples(std::span<const SniffedRow> rows) {
-  const auto id = [&](std::size_t column) {
-    const ColumnType type = TypeOfColumn(rows, column);
-    return type == ColumnType::kText || type == ColumnType::kInteger;
-  };
-  if (!id(0) || !id(2) || TypeOfColumn(rows, 1) != ColumnType::kText) return false;
-  const std::size_t ends = std::max(Distinct(rows, 0).size(), Distinct(rows, 2).size());
-  return 2 * Distinct(rows, 1).size() <= std::max<std::size_t>(ends, 2);
+/// Returns whether a column may have ids: integers, texts, or digits with leading zeros.
+bool AreIds(std::span<const SniffedRow> rows, std::size_t column) {
+  const ColumnType type = TypeOfColumn(rows, column);
+  if (type == ColumnType::kText || type == ColumnType::kInteger) return true;
+  return std::all_of(rows.begin(), rows.end(), [column](const SniffedRow& row) {
+    return column >= row.fields.size() ||
+           row.fields[column].find_first_not_of("0123456789") == std::string::npos;
+  });
+}
+
+bool ShareAValue(const std::set<std::string_view>& a, const std::set<std::string_view>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&b](std::string_view value) { return b.contains(value); });
+}
+
+/// Three columns without names: the ends of edges, and their relations.
+struct Triples {
+  std::array<std::set<std::string_view>, 2> ends;
+  std::set<std::string_view> relations;
+
+  Triples(std::span<const SniffedRow> rows, std::size_t type)
+      : ends{Distinct(rows, 0), Distinct(rows, 3 - type)}, relations(Distinct(rows, type)) {}
+
+  /// Returns whether relations are few, and no ids.
+  bool Likely() const {
+    const std::size_t most = std::max<std::size_t>({ends[0].size(), ends[1].size(), 2});
+    return 2 * relations.size() <= most && !ShareAValue(relations, ends[0]) &&
+           !ShareAValue(relations, ends[1]);
+  }
+};
+
+/// Returns the roles of knowledge-graph triples, whose relations may be between the ends or after
+/// them; nothing if both readings or none is likely.
+std::optional<std::vector<std::string>> RolesOfTriples(std::span<const SniffedRow> rows) {
+  std::vector<std::vector<std::string>> likely;
+  std::vector<std::vector<std::string>> sharing;  // those whose sources and targets share an id
+  for (const std::size_t type : {std::size_t{1}, std::size_t{2}}) {
+    if (TypeOfColumn(rows, type) != ColumnType::kText || !AreIds(rows, 0) ||
+        !AreIds(rows, 3 - type))
+      continue;
+    const Triples triples(rows, type);
+    if (!triples.Likely()) continue;
+    std::vector<std::string> roles = {"src", "dst"};
+    roles.insert(roles.begin() + static_cast<std::ptrdiff_t>(type), "type");
+    if (ShareAValue(triples.ends[0], triples.ends[1])) sharing.push_back(roles);
+    likely.push_back(std::move(roles));
+  }
+  if (likely.size() > 1) likely = std::move(sharing);
+  if (likely.size() != 1) return std::nullopt;
+  return likely.front();
 }
 
 std::string FirstLine(std::span<const SniffedRow> rows) {
@@ -127,7 +170,8 @@ Result<std::vector<std::string>> RolesByPosition(const Path& path, std::span<con
     return Fail(RefusePositions(path, rows, kind));
   }
   if (fields == 0 || fields == 2) return std::vector<std::string>{"src", "dst"};
-  if (fields == 3 && AreTriples(rows)) return std::vector<std::string>{"src", "type", "dst"};
+  if (fields == 3)
+    if (auto roles = RolesOfTriples(rows)) return *std::move(roles);
   return Fail(RefusePositions(path, rows, kind));
 }
 

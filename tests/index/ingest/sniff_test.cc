@@ -204,6 +204,15 @@ TEST_F(SniffTest, ColumnsWithoutNamesAreRefusedUnlessTheyHaveOneReading) {
   };
   EXPECT_EQ(columns("a\t/people/born\tb\nc\t/people/born\td\n"), (Names{"src", "type", "dst"}));
   EXPECT_EQ(columns("12\tr1\t7\n13\tr2\t8\n14\tr1\t9\n15\tr2\t1\n"), (Names{"src", "type", "dst"}));
+  // Relations after the ends, and ids with leading zeros, as WordNet's are.
+  EXPECT_EQ(columns("00260881\t_hypernym\t00260622\n00260622\t_hypernym\t01332730\n"),
+            (Names{"src", "type", "dst"}));
+  EXPECT_EQ(columns("00260881\t00260622\t_hypernym\n00260622\t01332730\t_hypernym\n"),
+            (Names{"src", "dst", "type"}));
+  // Two columns have few texts: the ends are those that share an id, or nobody knows.
+  EXPECT_EQ(columns("a\tb\tr\nc\tb\tr\nb\ta\tr\nd\ta\tr\n"), (Names{"src", "dst", "type"}));
+  ExpectRefused({.edges = {Write("q.tsv", "a\tr\tx\nb\tr\tx\nc\tr\tx\nd\tr\tx\n")}},
+                {"q.tsv", "3 columns and no header"});
   ExpectRefused({.edges = {Write("w.tsv", "0\t1\t0.5\n1\t2\t1.5\n")}},
                 {"w.tsv", "3 columns and no header", "0 | 1 | 0.5", "`columns=src,dst,weight`"});
   ExpectRefused({.edges = {Write("t.tsv", "a\tx\tb\nb\ty\tc\nc\tz\td\n")}},
