@@ -209,7 +209,7 @@ TEST_F(SniffTest, ColumnsWithoutNamesAreRefusedUnlessTheyHaveOneReading) {
             (Names{"src", "type", "dst"}));
   EXPECT_EQ(columns("00260881\t00260622\t_hypernym\n00260622\t01332730\t_hypernym\n"),
             (Names{"src", "dst", "type"}));
-  // Two columns have few texts: the ends are those that share an id, or nobody knows.
+  // Two columns have few texts. The ends are the columns that share an id; without one, refused.
   EXPECT_EQ(columns("a\tb\tr\nc\tb\tr\nb\ta\tr\nd\ta\tr\n"), (Names{"src", "dst", "type"}));
   ExpectRefused({.edges = {Write("q.tsv", "a\tr\tx\nb\tr\tx\nc\tr\tx\nd\tr\tx\n")}},
                 {"q.tsv", "3 columns and no header"});
