@@ -19,6 +19,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <thread>
+#include <tuple>
 
 #include "storage/base/bytes.h"
 #include "storage/base/damage.h"
@@ -314,11 +315,8 @@ class Catalog::Impl {
     if (status.IsNotFound())
       return Fail(Status::NotFound(fmt::format("'{}': nothing was committed", path_.string())));
     RHIZOME_RETURN_IF_ERROR(Translate(status, path_));
-    auto record = DecodeRecord(value, id_);
-    if (!record)
-      return Fail(record.error().WithContext(
-          fmt::format("catalogue '{}', record '{}'", path_.string(), kCurrentKey)));
-    return record;
+    RHIZOME_ASSIGN_OR_RETURN(CommitRecord record, Decode(value));
+    return in_tables_ && IsBefore(record, *in_tables_) ? *in_tables_ : record;
   }
 
   Status Commit(const CommitRecord& record) {
@@ -528,6 +526,45 @@ class Catalog::Impl {
     bool operator==(const ManifestState&) const = default;
   };
 
+  Result<CommitRecord> Decode(std::string_view value) const {
+    auto record = DecodeRecord(value, id_);
+    if (!record)
+      return Fail(record.error().WithContext(
+          fmt::format("catalogue '{}', record '{}'", path_.string(), kCurrentKey)));
+    return record;
+  }
+
+  static bool IsBefore(const CommitRecord& a, const CommitRecord& b) {
+    return std::tie(a.generation, a.manifest_version) < std::tie(b.generation, b.manifest_version);
+  }
+
+  /// Finds the latest commit in the tables. A secondary keeps what it has read from a log until a
+  /// later log has a record of the same column family. If the log with the next commit is gone
+  /// before it was read, the commit in memory hides the later one in a table.
+  Status ReadTables() {
+    in_tables_.reset();
+    std::vector<rocksdb::LiveFileMetaData> tables;
+    Ask([&] { db_->GetLiveFilesMetaData(&tables); });
+    rocksdb::Options options;
+    options.env = env_.get();
+    for (const rocksdb::LiveFileMetaData& table : tables) {
+      if (table.column_family_name != kFamilyNames[kMetaFamily]) continue;
+      rocksdb::SstFileReader reader(options);
+      RHIZOME_RETURN_IF_ERROR(Translate(
+          reader.Open((path_ / fmt::format("{:06}.sst", table.file_number)).string()), path_));
+      rocksdb::ReadOptions read;
+      read.verify_checksums = true;
+      const std::unique_ptr<rocksdb::Iterator> at(reader.NewIterator(read));
+      at->Seek(kCurrentKey);
+      RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
+      if (!at->Valid() || at->key() != rocksdb::Slice(kCurrentKey)) continue;
+      const auto record = Decode(at->value().ToStringView());
+      if (!record) continue;  // Current reports it
+      if (!in_tables_ || IsBefore(*in_tables_, *record)) in_tables_ = *record;
+    }
+    return Status::Ok();
+  }
+
   Status CheckWhole() {
     RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
     return CheckComplete(fs_, *env_, path_);
@@ -636,6 +673,7 @@ class Catalog::Impl {
     db_.swap(fresh.db_);
     families_.swap(fresh.families_);
     std::swap(shown_, fresh.shown_);
+    std::swap(in_tables_, fresh.in_tables_);
   }
 
   /// Moves to the current state of the catalogue. If a secondary failed to show the tables of one
@@ -688,10 +726,14 @@ class Catalog::Impl {
         RHIZOME_ASSIGN_OR_RETURN(const auto missing,
                                  MissingTables(std::as_bytes(std::span(bytes))));
         if (missing.empty()) {
-          shown_ = now;
-          return Status::Ok();
+          const Status tables = ReadTables();
+          if (!tables.ok() && CurrentManifest() == now) return UnlessFault(tables);
+          if (tables.ok()) {
+            shown_ = now;
+            return Status::Ok();
+          }
         }
-        if (now == before) {
+        if (now == before && !missing.empty()) {
           const Status damage = DamageOf(missing);
           if (!damage.ok() && CurrentManifest() == now) return damage;
           // All tables can be opened now, although RocksDB could not open them.
@@ -720,7 +762,7 @@ class Catalog::Impl {
     const std::string path = (path_ / now.name).string();
     if (!rocksdb::ReadFileToString(env_.get(), path, &bytes).ok()) return false;
     const auto missing = MissingTables(std::as_bytes(std::span(bytes)));
-    if (!missing || !missing->empty()) return false;
+    if (!missing || !missing->empty() || !ReadTables().ok()) return false;
     shown_ = now;
     return true;
   }
@@ -818,8 +860,9 @@ class Catalog::Impl {
   const OwnerProcess process_;
   std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
-  ManifestState shown_;  // the MANIFEST all of whose tables a reader shows
-  Mutex writes_;         // serialises writes and reading the resulting change number
+  ManifestState shown_;                    // the MANIFEST all of whose tables a reader shows
+  std::optional<CommitRecord> in_tables_;  // for a reader: the latest commit in these tables
+  Mutex writes_;  // serialises writes and reading the resulting change number
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
       0;                                   // the last durable change since the catalogue was opened
   std::unique_ptr<LibraryThreads> timer_;  // RocksDB has a timer thread while a writer is open

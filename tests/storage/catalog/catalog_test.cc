@@ -169,6 +169,31 @@ TEST(CatalogTest, ASecondarySeesALaterCommitWhenItCatchesUp) {
   ExpectRecord((*reader)->Current(), 2);
 }
 
+// The reader has read a commit in the log of a writer that was killed or is still open. RocksDB's
+// secondary keeps it in memory even when a later commit is in a table, and its log is gone.
+TEST(CatalogTest, ACommitFromALogDoesNotHideLaterOnesInTables) {
+  TempDir dir;
+  auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
+  ASSERT_OK(writer);
+  ASSERT_OK((*writer)->Commit(Record(1)));
+  const auto reader = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
+  ASSERT_OK(reader);
+  ExpectRecord((*reader)->Current(), 1);
+  ASSERT_OK((*writer)->Close());
+  for (std::uint64_t i = 2; i <= 10; ++i) {
+    writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, FixedStoreId());
+    ASSERT_OK(writer);
+    ASSERT_OK((*writer)->Commit(Record(i)));
+    if (i % 3 == 0) {
+      ASSERT_OK((*reader)->CatchUp());  // from the log
+      ExpectRecord((*reader)->Current(), i);
+    }
+    ASSERT_OK((*writer)->Close());
+    ASSERT_OK((*reader)->CatchUp());
+    ExpectRecord((*reader)->Current(), i);
+  }
+}
+
 // A table may be compacted away before a reader opens it. The MANIFEST with that change may never
 // be read, because the next writer has started another.
 TEST(CatalogTest, AReaderThatMissedATableShowsWhatCameAfterIt) {
