@@ -92,6 +92,32 @@ TEST_F(CompactBesideTest, OtherHandlesWriteMeanwhile) {
   EXPECT_TRUE(Exists(path_, "000005"));
 }
 
+// The reader is opened beside a writer whose log has the commit of the current generation, as after
+// a compaction that was killed.
+TEST_F(CompactBesideTest, OneHandleCompactsAgainAndAgain) {
+  std::unique_ptr<Store> opened;
+  {
+    const auto store = testing::OpenStore(path_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    const auto writer = Graph::Open(**store);
+    ASSERT_OK(writer);
+    ASSERT_OK((*writer)->Compact({.keep_generations = 0}, JobControl()));
+    auto reader = testing::OpenStore(path_, Store::Mode::kRead);
+    ASSERT_OK(reader);
+    opened = *std::move(reader);
+  }
+  const auto graph = Graph::Open(*opened);
+  ASSERT_OK(graph);
+  for (std::uint64_t generation = 3; generation < 7; ++generation) {
+    for (int i = 0; i < 3; ++i) WriteMore();
+    const auto result = (*graph)->Compact({.keep_generations = 0}, JobControl());
+    ASSERT_OK(result);
+    EXPECT_EQ((*graph)->Snapshot()->store().manifest().generation, generation);
+    model_->ExpectAgrees(**graph, directions_);
+    ExpectAgrees();
+  }
+}
+
 TEST_F(CompactBesideTest, OneCompactionAtATime) {
   ASSERT_OK(Compact([&] {
     const auto reader = testing::OpenStore(path_, Store::Mode::kRead);
