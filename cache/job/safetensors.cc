@@ -173,9 +173,8 @@ Result<TensorFile> DecodeSafetensors(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) return Fail(BadTensors("header", "is truncated"));
   std::memcpy(&length, bytes.data(), kLengthBytes);
   if (length > kMaxTensorHeaderBytes || length > bytes.size() - kLengthBytes) {
-    return Fail(BadTensors("header", fmt::format("its length {} is more than the file or the limit "
-                                                 "of {} bytes allows",
-                                                 length, kMaxTensorHeaderBytes)));
+    return Fail(BadTensors(
+        "header", "is missing or truncated: this is no file of tensors, such as a trained model"));
   }
   const auto* text = reinterpret_cast<const char*>(bytes.data() + kLengthBytes);
   RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json header,

@@ -128,6 +128,33 @@ std::uint64_t SplitArrayId(const Manifest& manifest, const std::string& split) {
   return manifest.FindArray(ParseSplitReference(split)->array)->array_id;
 }
 
+/// Adds to an error about a missing array how a store gets such an array.
+Status WithAdvice(const Status& status, std::string_view advice) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return {status.code(), fmt::format("{}; {}", status.message(), advice)};
+}
+
+Result<ArrayEntry> FindFeatures(const TrainJob& job, const std::string& name) {
+  const auto features = job.store->OpenArray(name);
+  if (features) return (*features)->entry();
+  return Fail(WithAdvice(
+      features.error(),
+      "models read a row of numbers for each vertex: name another array (`features`), or ingest "
+      "columns of numbers as one array (`feature_columns`)"));
+}
+
+Result<Labels> FindLabels(const TrainJob& job, const TrainOptions& options) {
+  auto labels =
+      ReadTaskLabels(*job.graph, options.data.labels, options.data.split, options.learning.task);
+  if (labels) return labels;
+  const bool has_labels = job.store->manifest().FindArray(options.data.labels) != nullptr;
+  return Fail(WithAdvice(
+      labels.error(),
+      has_labels ? "name an array with the sets of vertices (`split`), ingest a column 'split', or "
+                   "let the ingestion draw the sets (`random_split`)"
+                 : "name an array with classes or values (`labels`), or ingest a column 'label'"));
+}
+
 }  // namespace
 
 // Checks the options, then opens and checks the inputs in this order: store, graph, features,
@@ -143,10 +170,8 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   if (job.graph->live_vertex_count() == 0)
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has no vertices to train on; put some first", options.store.string())));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.data.features));
-  job.features = features->entry();
-  RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadTaskLabels(*job.graph, options.data.labels,
-                                                      options.data.split, options.learning.task));
+  RHIZOME_ASSIGN_OR_RETURN(job.features, FindFeatures(job, options.data.features));
+  RHIZOME_ASSIGN_OR_RETURN(job.labels, FindLabels(job, options));
   RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.graph, options.data.labels));
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
   job.train = job.labels.Members(*job.graph, Split::kTrain);

@@ -624,8 +624,11 @@ Status CheckEdgeColumns(const IngestOptions& options) {
   }
   RHIZOME_RETURN_IF_ERROR(CheckArrayColumns(options));
   if (src && dst) return CheckEdgeFiles(options);
-  return Status::InvalidArgument(
-      fmt::format("`columns={}` must name src and dst", fmt::join(options.columns, ",")));
+  return Status::InvalidArgument(fmt::format(
+      "`columns={}` must name src and dst: it gives each column its role (src, dst, "
+      "type, weight, time, a name for an attribute, or '-' to skip it); leave it out if "
+      "the names in the file's header say the roles",
+      fmt::join(options.columns, ",")));
 }
 
 bool HasEdgeTypes(const IngestOptions& options) {

@@ -82,10 +82,12 @@ Status CheckArrayNames(const IngestOptions& options) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Status::Ok();
-  const bool homes = *twice == kHomeArray && options.build.homes != HomeRule::kNone;
-  return Status::InvalidArgument(
-      fmt::format("two arrays have the name '{}'{}", *twice,
-                  homes ? ", which is reserved for the homes of rows" : ""));
+  std::string reason;
+  if (*twice == kHomeArray && options.build.homes != HomeRule::kNone)
+    reason = ", which is reserved for the homes of rows";
+  else if (*twice == "split" && !options.random_split.empty())
+    reason = ": the input has one, and `random_split` would make another; leave one of them out";
+  return Status::InvalidArgument(fmt::format("two arrays have the name '{}'{}", *twice, reason));
 }
 
 Status CheckVertexRanges(const IngestOptions& options) {

@@ -47,8 +47,12 @@ Result<OutputFile> OutputFile::Create(const Path& path, Place place) {
   // file.
   Path temporary = target.parent_path() /
                    fmt::format(".{}.{}-{}.tmp", target.filename().string(), getpid(), counter++);
-  RHIZOME_ASSIGN_OR_RETURN(auto file, FileSystem::Posix().CreateFile(temporary));
-  return OutputFile(std::move(target), std::move(temporary), std::move(file));
+  auto file = FileSystem::Posix().CreateFile(temporary);
+  if (file) return OutputFile(std::move(target), std::move(temporary), *std::move(file));
+  if (file.error().code() != StatusCode::kNotFound) return Fail(file.error());
+  return Fail(
+      Status::NotFound(fmt::format("the folder '{}' does not exist, so '{}' cannot be written",
+                                   target.parent_path().string(), path.string())));
 }
 
 OutputFile::OutputFile(Path path, Path temporary, std::unique_ptr<WritableFile> file)

@@ -73,11 +73,7 @@ Status CheckOutputs(const Session& session, const std::string& out) {
 Status ProbeOutput(const std::string& path) {
   if (path.empty()) return Status::Ok();
   const auto probe = OutputFile::Create(path);
-  if (probe || probe.error().code() != StatusCode::kNotFound)
-    return probe ? Status::Ok() : probe.error();
-  const Path folder = Path(path).parent_path();
-  return Status::NotFound(fmt::format("the folder '{}' does not exist, so '{}' cannot be written",
-                                      folder.string(), path));
+  return probe ? Status::Ok() : probe.error();
 }
 
 void AddLateOptions(const CLI::App& verb, Session& session) {

@@ -103,6 +103,7 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       ->type_name("N");
   verb.add_option("--max-bad-lines", options.max_bad_lines,
                   "Skip and count up to N malformed lines")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str();
 }

@@ -284,8 +284,15 @@ Result<bool> UpdateFile::ReadLine(WriteBatch& batch) {
 
 UpdateFile::Reason UpdateFile::TakeLine(Fields fields, WriteBatch& batch) {
   if (format_.subject == LineSubject::kRows) return TakeRow(fields, batch);
-  if (fields.size() != format_.columns.size())
-    return fmt::format("{} fields, but --columns names {}", fields.size(), format_.columns.size());
+  if (fields.size() != format_.columns.size()) {
+    const bool json = !fields.empty() && fields[0].starts_with('{');
+    return fmt::format("{} field{} found, but {} expected ({}){}", fields.size(),
+                       fields.size() == 1 ? "" : "s", format_.columns.size(),
+                       fmt::join(format_.columns, ","),
+                       json ? "; if these are JSON lines, give --format json"
+                            : fmt::format("; fields are separated by {}",
+                                          format_.form == Form::kCsv ? "commas" : "tabs"));
+  }
   if (format_.subject == LineSubject::kEdges) return TakeEdge(fields, batch);
   ExternalId id{std::string(fields[id_])};
   if (format_.verb == UpdateVerb::kDelete) {

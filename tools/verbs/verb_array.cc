@@ -395,6 +395,7 @@ void AddAdd(CLI::App& array, Session& session) {
   verb->add_flag("--new-version", options.new_version, "If the array exists, add its next version");
   verb->add_option("--keep", options.keep,
                    "Afterwards drop all versions except the newest N and those with an alias")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
       ->type_name("N");
   verb->add_flag("--live", options.live, "Let the alias NAME@live refer to the new version");
   AddDtypeFlag(*verb, flags->dtype);

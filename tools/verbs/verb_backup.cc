@@ -115,6 +115,7 @@ void AddBackupVerb(CLI::App& root, Session& session) {
       ->required();
   verb->add_option("--keep", flags->options.keep,
                    "Afterwards remove all backups except the newest N")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
       ->type_name("N");
   verb->add_flag("--trust", flags->options.trust,
                  "Compare files of earlier backups only by length; default: by hash");

@@ -189,6 +189,7 @@ void AddChangesVerb(CLI::App& root, Session& session) {
   verb->add_option(
           "--after", flags->after,
           "Export the changes after this commit; default: the commit of the current generation")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
       ->type_name("COMMIT");
   verb->add_option("--last", flags->last, "Last commit to export; default: the newest")
       ->check(CLI::PositiveNumber)

@@ -315,7 +315,9 @@ void AddNeighborsVerb(CLI::App& root, Session& session) {
   verb->add_option("--sort", flags->sort,
                    "Sort by weight or by an edge attribute, largest first; default: by type")
       ->type_name("weight|NAME");
-  verb->add_option("--limit", flags->limit, "Print only the first N neighbours")->type_name("N");
+  verb->add_option("--limit", flags->limit, "Print only the first N neighbours")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
+      ->type_name("N");
 }
 
 }  // namespace rhizome

@@ -186,6 +186,7 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
       "The first line of text files is a header; default: found in each file");
   verb->add_option("--vertices", flags->input.vertices,
                    "Number of vertices, with ids 0..N-1; larger ids are refused")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
       ->type_name("N");
   AddPartitioner(*verb, options.kind);
   verb->add_option("--partitions", options.partitions, "Number of partitions")

@@ -248,6 +248,22 @@ else
 fi
 chmod 755 locked
 
+# --- First mistakes: the message names the way out.
+echo '{"src": 1, "dst": 2}' >one.txt
+expect_exit 1 rhizome put good.rz one.txt && expect_says one.txt:1 "1 field found" "--format json"
+echo '1 2' >one.txt
+expect_exit 1 rhizome put good.rz one.txt && expect_says one.txt:1 "src,dst" "separated by tabs"
+refuses 1 --edges ok.tsv --columns from,to && expect_says "--columns from,to" "leave it out"
+printf 'id,split\n0,train\n1,valid\n2,test\n' >split.csv
+refuses 1 --edges ok.tsv --nodes split.csv --random-split .5,.2,.3 && expect_says "'split'" "--random-split"
+expect_exit 2 rhizome export good.rz --edges --out nowhere/e.csv && expect_says "the folder '$PWD/nowhere' does not exist"
+for verb in "neighbors good.rz 7 --limit" "backup good.rz saved --keep" "changes good.rz --out c --after"; do
+  # shellcheck disable=SC2086
+  expect_exit 1 rhizome $verb -1 && expect_says "-1 not in range"
+done
+refuses 1 --edges ok.tsv --vertices -5 && expect_says "-5 not in range"
+refuses 1 --edges ok.tsv --max-bad-lines -5 && expect_says "-5 not in range"
+
 expect_exit 0 rhizome verify good.rz
 expect_exit 0 rhizome ingest x.rz --edges ok.tsv
 finish
