@@ -100,6 +100,7 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
                 "Treat each line as an edge in both directions");
   verb.add_option("--vertices", options.vertices,
                   "Number of vertices, with ids 0..N-1; larger ids are refused")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
       ->type_name("N");
   verb.add_option("--max-bad-lines", options.max_bad_lines,
                   "Skip and count up to N malformed lines")
