@@ -250,6 +250,9 @@ class TextPlanner {
       if (found) roles = std::move(found->roles);
       if (found) file_.types = std::move(found->types);
     }
+    // The name of the ids says their type also where the columns are given.
+    if (!wish_.columns.empty() && !names_.empty() && plan.kind == InputKind::kNodes)
+      if (auto found = NodeRoles(names_)) file_.types = std::move(found->types);
     for (std::size_t i = 0; i < roles.size(); ++i)
       plan.columns.push_back({.name = i < names_.size() ? names_[i] : "", .role = roles[i]});
     NoteRoles();

@@ -320,7 +320,13 @@ class Sniffer {
         return Refuse(plan.path,
                       "a skew-symmetric matrix has other weights in the opposite "
                       "direction, so it cannot be `undirected`");
-      if (!options.end_types.empty()) continue;
+      if (!options.end_types.empty()) {
+        plan_.notes.push_back(fmt::format(
+            "{}: a row or column of the matrix without an entry becomes no vertex; a nodes file "
+            "with all ids, such as '{}:0', would add it",
+            plan.path.string(), options.end_types[0]));
+        continue;
+      }
       if (plan.matrix_rows != plan.matrix_columns)
         return Refuse(plan.path,
                       fmt::format("the matrix is {} x {}, so its rows and columns are two kinds of "

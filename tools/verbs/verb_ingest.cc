@@ -23,9 +23,6 @@ struct IngestVerbFlags {
 
 /// Checks that no flag says how to read files: the folder of a data set says it.
 Status CheckAlone(const IngestVerbFlags& verb, const std::string& folder) {
-  if (verb.dry_run)
-    return Status::InvalidArgument(
-        fmt::format("'{}' is the folder of a data set, for which there is no dry run", folder));
   const IngestFlags& flags = verb.input;
   const IngestOptions& options = flags.options;
   const bool more = flags.inputs.size() > 1 || !flags.edges.empty() || !flags.nodes.empty() ||
@@ -42,10 +39,21 @@ Status CheckAlone(const IngestVerbFlags& verb, const std::string& folder) {
                   folder));
 }
 
+std::string DescribeDataSet(const Json& f) {
+  return fmt::format(
+      "'{}' is a data set of {}: its own files say their columns and types, and all of them are "
+      "read\n",
+      f["folder"].get<std::string>(), f["data_set"].get<std::string>());
+}
+
 /// Ingests the folder of a data set.
 Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& folder,
                             const std::string& kind, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
+  if (flags.dry_run)
+    return Answer{{{"store", flags.input.store}, {"folder", folder}, {"data_set", kind}},
+                  DescribeDataSet,
+                  {}};
   Tell("note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
   return RunImport({.name = kind,
                     .store = flags.input.store,
@@ -72,7 +80,8 @@ Result<Answer> RunIngest(const IngestVerbFlags& flags, Session& session) {
                            StartLimited(session, input.layout));
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, input.ToOptions());
   if (flags.dry_run) {
-    RHIZOME_ASSIGN_OR_RETURN(const InputPlan plan, Sniff(FileSystem::Posix(), options));
+    RHIZOME_ASSIGN_OR_RETURN(InputPlan plan, Sniff(FileSystem::Posix(), options));
+    for (std::string& note : plan.notes) note = SpellFor(session, note);
     return Answer{InputPlanJson(plan, input.store), DescribeInputPlan, {}};
   }
   RHIZOME_ASSIGN_OR_RETURN(const IngestReport report,

@@ -290,6 +290,14 @@ TEST_F(SniffTest, TwoKindsOfIdsAreTwoTypesOfVertices) {
   const auto with_nodes = Ingested(options);
   EXPECT_EQ(with_nodes.info.vertices, 5U);
   EXPECT_EQ(*graph_->TypeOf(*graph_->Find(ExternalId(std::string("movie:9")))), 1);
+  // Columns that are given, as the plan of a dry run gives them, leave the type to the header.
+  options.columns = {"src", "dst", "rating", "time"};
+  options.node_columns = {"id", "year"};
+  options.header = true;
+  EXPECT_EQ(Ingested(options).info.vertices, 5U);
+  EXPECT_EQ(*graph_->TypeOf(*graph_->Find(ExternalId(std::string("movie:9")))), 1);
+  options.columns.clear();
+  options.node_columns.clear();
   options.nodes = Write("n.csv", "id,year\n2,1999\n");
   ExpectRefused(options, {"n.csv", "user and movie", "type of each vertex"});
 }
