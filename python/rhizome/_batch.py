@@ -272,7 +272,7 @@ def _of_table(function: str, table: Any, type: Any,
     if not isinstance(table, Mapping) and not is_table(table):
         raise TypeError(f"{function}: give src and dst, or a table (of pandas, pyarrow or polars, or a dict of columns)")
     try:
-        columns = edge_columns(table, None, attributes)
+        columns, _ = edge_columns(table, None, attributes)
     except ValueError as error:
         raise InvalidArgument(f"{function}: {error}") from None
     if "type" in columns and (not isinstance(type, str) or type):

@@ -99,7 +99,7 @@ def suggestions_from_a_file(file):
         movies = text.split(", ")
         assert len(movies) == len(set(movies)) == 10 and not rated & set(movies), (way, text, rated)
         even = np.mean([int(movie.removeprefix("movie:")) % 2 == 0 for movie in movies])
-        assert way == "popularity" or even >= .7, (way, text)
+        assert way != "walks" or even >= .8, text
 
 
 def fraud(_):
