@@ -118,6 +118,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or pathlib.Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
         for night in [0, 1, 2, 2]:  # the last one twice, as after a failure
             found = run(folder, night, *tables_of(night, np.random.default_rng([options.seed, night])))
     for share, what in zip(found, ("profiles alone", "minibatches with neighbours", "embeddings")):

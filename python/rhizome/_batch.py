@@ -121,8 +121,10 @@ class Batch:
 
     def upsert_edges(self, src: Any, dst: Any = None, type: str | Sequence[str] | np.ndarray = "", weights: Any = None,
                      attributes: Mapping[str, Any] | Sequence[Any] = ()) -> None:
-        """Calls ``upsert_edge`` for each pair: it replaces all edges of that source, type and target. The same again
-        changes nothing; of several rows with the same ends and type the last one remains.
+        """Calls ``upsert_edge`` for each pair: it replaces all edges of that source, type and target.
+
+        The same rows again leave the same edges, which ``changes`` and incremental inference count as written. Of several
+        rows with the same ends and type the last one remains.
 
         Arguments and errors: as for ``put_edges``.
         """
