@@ -62,7 +62,8 @@ def features_after_a_kill(path):
     for place in (whole, killed):
         place.mkdir()
     with subprocess.Popen([sys.executable, "-u", EXAMPLES / "features.py", "--seed", str(SEED), killed], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env={**ENVIRONMENT, "TMPDIR": str(path)}) as process:
         for line in process.stdout:
             if line == "night 1\n":
                 process.send_signal(signal.SIGKILL)
