@@ -253,10 +253,21 @@ class TextPlanner {
     // The name of the ids says their type also where the columns are given.
     if (!wish_.columns.empty() && !names_.empty() && plan.kind == InputKind::kNodes)
       if (auto found = NodeRoles(names_)) file_.types = std::move(found->types);
+    if (!wish_.columns.empty() && plan.kind == InputKind::kEdges) TakeUnusedTypes();
     for (std::size_t i = 0; i < roles.size(); ++i)
       plan.columns.push_back({.name = i < names_.size() ? names_[i] : "", .role = roles[i]});
     NoteRoles();
     return Status::Ok();
+  }
+
+  /// Sets unused_types if the ends that the caller chose are those that the names show.
+  void TakeUnusedTypes() {
+    auto found = EdgeRoles(names_);
+    if (!found || found->types.empty() || names_.size() != wish_.columns.size()) return;
+    const auto is_end = [](const std::string& role) { return role == "src" || role == "dst"; };
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (is_end(found->roles[i]) != is_end(wish_.columns[i])) return;
+    file_.unused_types = std::move(found->types);
   }
 
   Result<InputKind> FindKind() const {

@@ -24,7 +24,10 @@ struct TextWish {
 struct SniffedFile {
   FilePlan plan;
   std::vector<SniffedRow> rows;         ///< without the header
-  std::vector<std::string> types = {};  ///< as RoleNames::types
+  std::vector<std::string> types = {};  ///< as RoleNames::types; empty with TextWish::columns
+
+  /// With TextWish::columns: what `types` would be otherwise, if these columns have the same ends.
+  std::vector<std::string> unused_types = {};
   std::vector<std::string> notes = {};
 };
 

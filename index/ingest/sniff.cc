@@ -154,6 +154,12 @@ class Sniffer {
     plan = std::move(text.plan);
     AddNotes(text.notes);
     if (!text.types.empty()) RHIZOME_RETURN_IF_ERROR(TakeTypesOf(file.path, text.types));
+    if (!text.unused_types.empty() && plan_.options.end_types.empty())
+      plan_.notes.push_back(fmt::format(
+          "{}: `columns` is given, so sources and destinations are vertices of one kind "
+          "and equal ids are one vertex, although their names are of two: "
+          "`end_types={}` keeps them apart",
+          file.path.string(), fmt::join(text.unused_types, ",")));
     if (!file.src) CountIds(text.rows, plan, {"src", "dst"});
     return Status::Ok();
   }

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 
 from . import _core
+from ._columns import column_of
 from ._edges import ids_of
 from ._numbers import exactly
-from ._roles import edge_columns, is_table
+from ._roles import check_complete, edge_columns, is_table
 from ._types import UserId, as_array, as_float32, as_ids, as_number, as_rows, as_text, lent
 from .errors import InvalidArgument
 
@@ -108,22 +109,38 @@ class Batch:
         """Adds an edge for each pair of ``src`` and ``dst``, [n]: lists of external ids, or arrays of vertex ids.
 
         ``type``: the name of the type of all edges, or a name for each, [n]. ``weights``: floats [n]; None: 1.
-        ``attributes``: by name, ints or floats, [n] or [n, values per edge]; attributes that are not named are 0.
+        ``attributes``: by name, ints, floats or times (int64 microseconds since 1970 UTC in the store), [n] or [n, values
+        per edge]; attributes that are not named are 0.
         Instead of ``src`` and ``dst``, one table of pandas, pyarrow or polars, or a dict of columns:
         ``put_edges(frame)``. Its columns are the ends (named as for ``ingest``, such as ``src`` and ``dst``; external
         ids), and optionally ``type``, ``weight``, and attributes under their names.
         Errors: IndexError; TypeError; ValueError, the lengths differ; InvalidArgument, a column that is not an
         attribute, or values without names where the store has several.
         """
+        self._put_edges(src, dst, type, weights, attributes, upsert=False)
+
+    def upsert_edges(self, src: Any, dst: Any = None, type: str | Sequence[str] | np.ndarray = "", weights: Any = None,
+                     attributes: Mapping[str, Any] | Sequence[Any] = ()) -> None:
+        """Calls ``upsert_edge`` for each pair: it replaces all edges of that source, type and target.
+
+        The same rows again leave the same edges, which ``changes`` and incremental inference count as written. Of several
+        rows with the same ends and type the last one remains.
+
+        Arguments and errors: as for ``put_edges``.
+        """
+        self._put_edges(src, dst, type, weights, attributes, upsert=True)
+
+    def _put_edges(self, src: Any, dst: Any, type: Any, weights: Any, attributes: Any, *, upsert: bool) -> None:
         if dst is None:
+            function = "upsert_edges" if upsert else "put_edges"
             if weights is not None or len(attributes):
-                raise TypeError("put_edges: a table has the weights and attributes as columns; give src and dst "
+                raise TypeError(f"{function}: a table has the weights and attributes as columns; give src and dst "
                                 "otherwise")
-            src, dst, type, weights, attributes = _of_table(src, type, self._graph.edge_attributes)
+            src, dst, type, weights, attributes = _of_table(function, src, type, self._graph.edge_attributes)
         sources, targets = _named(src, "src"), _named(dst, "dst")
         values = np.ones(len(sources), np.float32) if weights is None else as_float32(weights, "weights")
         names, codes = _types_of_rows(type)
-        self._core.put_edges(sources, targets, names, codes, values, self._columns(attributes, len(sources)))
+        self._core.put_edges(sources, targets, names, codes, values, self._columns(attributes, len(sources)), upsert)
 
     def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
         """Deletes all edges with that source, type and target."""
@@ -176,11 +193,11 @@ class Batch:
             attributes = {self._only_attribute(): attributes[0]}
         by_name = self._by_name(attributes)
         columns: list[np.ndarray | None] = []
-        for name, (_, dim) in self._graph.edge_attributes.items():
+        for name, _, dim, meaning in self._graph._core.edge_attributes():
             if name not in by_name:
                 columns += [None] * dim
                 continue
-            given = _values(name, by_name[name])
+            given = _values(name, by_name[name], meaning.get("type", ""))
             matrix = given.reshape(len(given), -1) if given.ndim <= 2 and len(given) else given
             if matrix.ndim > 2 or len(matrix) != edges or (edges and matrix.shape[1] != dim):
                 raise ValueError(f"{name!r} must have shape ({edges}, {dim}), not {given.shape}")
@@ -229,11 +246,19 @@ def _named(ids: Any, what: str) -> Any:
     return array
 
 
-def _values(name: str, values: Any) -> np.ndarray:
-    """Returns the values of an edge attribute, int64 or float64."""
+def _values(name: str, values: Any, type: str) -> np.ndarray:
+    """Returns the values of an edge attribute, int64 or float64; times, if the attribute is of that ``type``, as int64
+    microseconds since 1970 UTC."""
     array = as_array(values)
-    if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
-        array = np.array(array.tolist())
+    if array.dtype.kind == "O" and array.ndim == 1 and isinstance(next(iter(array), None), (list, tuple, np.ndarray)):
+        array = np.array(array.tolist())  # a column of lists
+    elif array.dtype.kind in "MO":
+        times = column_of(name, values)
+        check_complete(times, "the value of an attribute")
+        if times.type == "timestamp" and type != "timestamp":
+            raise TypeError(f"the attribute {name!r} has plain numbers, not times: give int or float, or make the attribute of "
+                            "the type 'timestamp'")
+        array = array if times.type == "text" else times.array
     if array.dtype.kind not in "biuf":
         raise TypeError(f"values of the attribute {name!r} must be int or float, not {array.dtype}")
     if array.dtype.kind == "f":
@@ -241,18 +266,19 @@ def _values(name: str, values: Any) -> np.ndarray:
     return exactly(name, array, np.dtype(np.int64))
 
 
-def _of_table(table: Any, type: Any, attributes: Collection[str]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+def _of_table(function: str, table: Any, type: Any,
+              attributes: Collection[str]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
     """Returns the ends, types, weights and attributes of a table of edges. ``type``: of tables without such a column;
     ``attributes``: those of the store.
     """
     if not isinstance(table, Mapping) and not is_table(table):
-        raise TypeError("put_edges: give src and dst, or a table (of pandas, pyarrow or polars, or a dict of columns)")
+        raise TypeError(f"{function}: give src and dst, or a table (of pandas, pyarrow or polars, or a dict of columns)")
     try:
-        columns = edge_columns(table, None, attributes)
+        columns, _ = edge_columns(table, None, attributes)
     except ValueError as error:
-        raise InvalidArgument(f"put_edges: {error}") from None
+        raise InvalidArgument(f"{function}: {error}") from None
     if "type" in columns and (not isinstance(type, str) or type):
-        raise InvalidArgument("put_edges: type= is given, and the table has a column of types: give one")
+        raise InvalidArgument(f"{function}: type= is given, and the table has a column of types: give one")
     type = columns.pop("type", type)
     ends = []
     for end in ("src", "dst"):

@@ -228,6 +228,9 @@ def _of_objects(name: str, values: list[Any], missing: np.ndarray | None) -> Col
     there = [value for value, gone in zip(values, missing) if not gone]
     if all(isinstance(value, str) for value in there):
         return _texts(name, values, missing)
+    if all(isinstance(value, np.datetime64) for value in there):
+        nothing = np.datetime64("NaT")
+        return _times(name, np.array([nothing if gone else value for value, gone in zip(values, missing)]), missing)
     for kinds, fill, dtype in (((bool, np.bool_), False, np.bool_), (numbers.Integral, 0, np.int64),
                                (numbers.Real, np.nan, np.float64), (datetime.datetime, None, None),
                                (datetime.date, None, None)):

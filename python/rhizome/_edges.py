@@ -4,7 +4,7 @@ matrices are recognised by their attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -26,11 +26,12 @@ class Group(NamedTuple):
     dst: Any
     columns: dict[str, Column]  #: weights and attributes by name
     shape: tuple[int, int] | None = None  #: of a sparse matrix: numbers of sources and targets
+    kinds: Sequence[str] = ()  #: of the sources and targets, if the names of their columns say that they are two
 
     def part(self, chosen: np.ndarray, type: str) -> Group:
         """Returns some of the edges, with another type."""
         columns = {name: column.take(chosen) for name, column in self.columns.items()}
-        return Group(type, _take(self.src, chosen), _take(self.dst, chosen), columns)
+        return Group(type, _take(self.src, chosen), _take(self.dst, chosen), columns, kinds=self.kinds)
 
 
 def groups_of(edges: Any, edge_arrays: Mapping[str, Any], columns: Choice = None) -> list[Group]:
@@ -86,7 +87,7 @@ def _group_of(type: Any, edges: Any, chosen: Choice) -> Group:
     if not isinstance(type, str) and not (isinstance(type, tuple) and len(type) == 3):
         raise TypeError(f"an edge type must be a str or (type of the sources, name, type of the targets), not {type!r}")
     as_names([type] if isinstance(type, str) else type, "an edge type")
-    src, dst, columns, shape = _ends(edges, chosen)
+    src, dst, columns, shape, kinds = _ends(edges, chosen)
     sources, targets = ids_of("sources", src), ids_of("targets", dst)
     if isinstance(sources, list) != isinstance(targets, list) and len(sources) and len(targets):
         raise TypeError("sources and targets must be both int or both str")
@@ -96,7 +97,7 @@ def _group_of(type: Any, edges: Any, chosen: Choice) -> Group:
     for name, column in found.items():
         if len(column.values) != len(sources):
             raise ValueError(f"{name!r} has {len(column.values)} rows, but there are {len(sources)} edges")
-    return Group(type, sources, targets, found, shape)
+    return Group(type, sources, targets, found, shape, kinds)
 
 
 def ids_of(what: str, ids: Any) -> Any:
@@ -123,16 +124,16 @@ def _by_type_column(group: Group) -> list[Group]:
     return [rest.part(np.flatnonzero(codes.ravel() == code), found[code]) for code in np.argsort(first)]
 
 
-def _ends(edges: Any, chosen: Choice) -> tuple[Any, Any, dict[str, Any], tuple[int, int] | None]:
-    """Returns the sources, targets, further columns, and the shape of a sparse matrix."""
+def _ends(edges: Any, chosen: Choice) -> tuple[Any, Any, dict[str, Any], tuple[int, int] | None, Sequence[str]]:
+    """Returns the sources, targets, further columns, the shape of a sparse matrix, and two kinds of ends."""
     if hasattr(edges, "tocoo"):  # SciPy: one edge per stored entry, from row to column
         coo = edges.tocoo()
-        return coo.row, coo.col, {} if (coo.data == 1).all() else {"weight": coo.data}, (int(coo.shape[0]), int(coo.shape[1]))
+        return coo.row, coo.col, {} if (coo.data == 1).all() else {"weight": coo.data}, (int(coo.shape[0]), int(coo.shape[1])), ()
     if is_table(edges):
-        columns = edge_columns(edges, chosen)
-        return columns.pop("src"), columns.pop("dst"), columns, None
+        columns, kinds = edge_columns(edges, chosen)
+        return columns.pop("src"), columns.pop("dst"), columns, None, kinds
     if isinstance(edges, (list, tuple)) and len(edges) == 2 and not any(map(_is_scalar, edges)):
-        return edges[0], edges[1], {}, None
+        return edges[0], edges[1], {}, None, ()
     array = edges if isinstance(edges, np.ma.MaskedArray) else as_array(edges)
     if array.ndim != 2 or 2 not in array.shape:
         raise ValueError(f"edges must have shape [2, n] or [n, 2], not {list(array.shape)}")
@@ -140,7 +141,7 @@ def _ends(edges: Any, chosen: Choice) -> tuple[Any, Any, dict[str, Any], tuple[i
         raise ValueError("edges of shape [2, 2] could be [2, n] or [n, 2]: give a pair, as (edges[0], edges[1]) or "
                          "(edges[:, 0], edges[:, 1])")
     pairs = array if array.shape[0] == 2 else array.T
-    return pairs[0], pairs[1], {}, None
+    return pairs[0], pairs[1], {}, None, ()
 
 
 def _is_scalar(value: Any) -> bool:

@@ -357,8 +357,10 @@ class Graph:
         """Returns the neighbours of one vertex (an external id) or of many (vertex ids, [n]) as a pandas.DataFrame.
 
         Columns, with one row per edge: ``of``, the external id of the vertex, if there are many; ``id``, the external
-        id of the neighbour; ``type``, a category, if the store has several; ``weight``, if it has weights.
-        Errors: as for ``neighbors``; ImportError, pandas is not installed.
+        id of the neighbour; ``type``, a category, if the store has several; ``weight``, if it has weights; and the
+        attributes of edges under their names (name_0, name_1, ... if an edge has several values), unless the graph was
+        opened with topology="lazy".
+        Errors: as for ``neighbors``; ImportError, pandas is not installed (or pyarrow, for times, texts and nulls).
         """
         from . import _tables
         return _tables.neighbors_frame(self, ids, direction)

@@ -73,8 +73,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     with a label are assigned at random.
     ``header``: whether the first line of text files is a header; None: found. ``delimiter``: what separates fields;
     None: found. ``end_types``: the types of sources and of destinations, if these are two kinds of vertices with
-    overlapping ids, so that 7 becomes "user:7"; None: found by names such as userId and movieId. `sniff` shows what is
-    found. ``undirected``: store each edge in both directions.
+    overlapping ids, so that 7 becomes "user:7"; None: found by names such as userId and movieId, unless ``columns`` chooses
+    the ends. `sniff` shows what is found in files. ``undirected``: store each edge in both directions.
     ``directions``: the neighbour lists to store. ``layout``: "row" for reading random rows of arrays, "chunk"
     (compressed) for scans. ``partitions``: None: as many as memory requires.
     ``homes``: store a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
@@ -98,10 +98,11 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments = _core.IngestArguments()
     arguments.path = as_path(path)
     given = IngestInput(edges, arrays=arrays, edge_arrays=edge_arrays, ids=ids, split=split, vertices=vertices,
-                        vertex_types=vertex_types, nodes=nodes, columns=columns, folder=_scratch(path, scratch))
+                        vertex_types=vertex_types, nodes=nodes, columns=columns, end_types=end_types,
+                        folder=_scratch(path, scratch))
     given.fill(arguments)
     set_text_options(arguments, arguments.columns, node_columns if given.nodes_file else arguments.node_columns, header,
-                     delimiter, end_types)
+                     delimiter, given.end_types)
     if feature_columns and not given.nodes_file:
         raise ValueError("feature_columns= are columns of a text file of nodes=: of a table, give the rows as arrays={'feat': ...}")
     arguments.feature_columns = ["all"] if feature_columns == "all" else as_names(feature_columns, "feature_columns")

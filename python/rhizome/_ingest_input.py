@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -19,12 +20,15 @@ from ._values import stored_array
 from ._vertices import Vertices, check_ends, is_tables, vertices_of
 
 
+_LOG = logging.getLogger("rhizome")
+
+
 class IngestInput:
     """Edges, vertices and arrays of one ingestion."""
 
     def __init__(self, edges: Any, *, arrays: Mapping[str, Any] | None, edge_arrays: Mapping[str, Any] | None, ids: Any,
                  split: Any, vertices: int | None, vertex_types: Mapping[str, int] | None, nodes: Any, columns: Choice,
-                 folder: str) -> None:
+                 end_types: Sequence[str] | None, folder: str) -> None:
         """``folder``: for temporary files. Errors: as for ``ingest``."""
         self.arrays, self.edge_arrays = dict(arrays or {}), dict(edge_arrays or {})
         as_names(self.arrays, "names of arrays")
@@ -35,6 +39,7 @@ class IngestInput:
             name: as_count(vertex_types[name], "vertex_types") for name in as_names(vertex_types, "vertex_types")}
         self.nodes_file = ""
         self.vertices: Vertices | None = None
+        self.end_types = end_types  #: as given, or as found; None: one kind of vertices
         self._columns, self._folder = columns, folder
         if is_data(edges):
             self._take_data(of_data(edges))
@@ -50,6 +55,7 @@ class IngestInput:
         arguments.columns = ["src", "dst"]
         if files is None:
             groups = [] if self.edges is None else groups_of(self._tables(), self.edge_arrays, self._columns)
+            self._take_kinds(groups)
             self.vertex_types = counts_of_matrices(groups, self.vertex_types)
             if not groups and self.ids is None and self.vertex_types is None and self.vertices is not None:
                 self.ids = np.arange(self.vertices.rows)  # there are vertices without edges
@@ -134,6 +140,25 @@ class IngestInput:
             self.ids = np.arange(self.vertices.rows)
         elif self.ids is None:
             self.count = max(self.vertices.rows, self.count or 0)
+
+    def _take_kinds(self, groups: list[Group]) -> None:
+        """Sets ``end_types`` by the names of the columns of the ends, such as userId and movieId.
+
+        Errors: ValueError, tables of different kinds, or kinds next to ids or types of vertices.
+        """
+        kinds = {tuple(group.kinds) for group in groups if isinstance(group.type, str) or self._columns is None}
+        if self.end_types is not None or not any(kinds):
+            return
+        two = " and ".join(next(filter(None, kinds)))
+        if self._columns is not None:
+            _LOG.warning("the ends are chosen by columns=, and their ids are those of one kind of vertices, although the names "
+                         "of the columns are of two, %s: end_types= keeps them apart", two)
+            return
+        given = (self.ids, self.count, self.vertex_types, self.vertices, self.nodes_file or None)
+        if len(kinds) > 1 or any(one is not None for one in given) or any(isinstance(group.type, tuple) for group in groups):
+            raise ValueError(f"the ends of edges are ids of two kinds by their names, {two}, and vertices or other edges are "
+                             "given, too: choose the ends, as columns=('source', 'target')")
+        self.end_types = list(kinds.pop())
 
     def _files(self) -> list[Any] | None:
         """Returns the paths of text and .npy files of edges; None: edges in memory, or in files of Arrow."""

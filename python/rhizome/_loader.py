@@ -171,7 +171,7 @@ class Loader:
         ``vertex_times``: instead, an array with one column: no neighbour is sampled that is later than its seed.
         ``seed_times``: the times of ``seeds``, int64 [n], or the name of an array with the time of each vertex as a
         seed. None: ``vertex_times``.
-        ``fanouts``, ``direction`` ... ``threads``: as for ``Graph.sampler``.
+        ``fanouts``, ``direction`` ... ``threads``: as for ``Graph.sampler``, but with one hop at least.
         Errors: ValueError, a duplicate seed (named), options in conflict or out of range, too few seeds for
         ``world_size``; IndexError, a seed of no vertex; NotFound, no such array; OutOfMemory, reporting the required
         size; Corruption; IoError.
@@ -185,6 +185,9 @@ class Loader:
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
             edge_ids=edge_ids, meta_path=meta_path, times=times, vertex_times=vertex_times, pick=pick, seed=seed,
             threads=threads)
+        if not (arguments.sampler.fanouts or arguments.sampler.typed_fanouts):
+            raise ValueError("no fanouts are given: a minibatch has one hop at least, such as fanouts=[10]; to read rows of vertices "
+                             "alone, use graph[features][ids]")
         arguments.features = as_text(features, "features")
         arguments.normalize = bool(normalize)
         arguments.labels = as_text(labels, "labels") if labels else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Union
 
 from ._columns import Column, column_of
@@ -59,10 +59,12 @@ def columns_of(table: Any) -> dict[str, Any]:
     return dict(zip(as_names(names, "names of columns"), columns))
 
 
-def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] = ()) -> dict[str, Any]:
+def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] | None = None) -> tuple[dict[str, Any], list[str]]:
     """Returns the columns of a table of edges, with the names of their roles: src, dst, type, weight, time; others
-    keep their names, and so do those that are ``attributes`` of the store.
+    keep their names, and so do those that are ``attributes`` of the store to which edges are added.
 
+    The second result is the kinds of sources and targets, if the names of their columns say that they are two kinds, such
+    as userId and movieId; empty: one kind. Without a store, such columns are found, too.
     Errors: ValueError, no two columns are the ends, or several have one role, naming the columns.
     """
     columns = columns_of(table)
@@ -73,13 +75,16 @@ def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] = ()) -
             raise ValueError(f"columns={pair!r}: name the columns of sources and targets, or columns by role, such as "
                              "{'src': 'source', 'dst': 'target', 'weight': 'amount'}")
         named = dict(zip(("src", "dst"), pair))
-    others = [name for name in columns if name not in attributes]
-    roles = _assigned(columns, others, _EDGE_ROLES, named, "edges")
+    others = [name for name in columns if name not in (attributes or ())]
+    roles = _assigned(columns, others, _edge_role, named, "edges")
+    if attributes is None and not {"src", "dst"} & set(roles):
+        roles.update(zip(("src", "dst"), _kinds_of([name for name in columns if not _edge_role(name)])))
     for role in ("src", "dst"):
         if role not in roles:
-            raise ValueError(f"a table of edges has no column that is the {role}: its columns are {_list(columns)}; name the "
-                             "ends, as columns=('source', 'target')")
-    return _renamed(columns, roles)
+            how = "name the ends, as columns=('source', 'target')" if attributes is None else \
+                "rename those of the ends to 'src' and 'dst'"
+            raise ValueError(f"a table of edges has no column that is the {role}: its columns are {_list(columns)}; {how}")
+    return _renamed(columns, roles), list(_kinds_of([roles["src"], roles["dst"]]).values())
 
 
 def vertex_columns(table: Any) -> dict[str, Any]:
@@ -87,12 +92,46 @@ def vertex_columns(table: Any) -> dict[str, Any]:
     columns = columns_of(table)
     first = next((name for key in _VERTEX_ROLES["id"] for name in columns if name.lower() == key), None)
     named = {} if first is None else {"id": first}
-    return _renamed(columns, _assigned(columns, columns, _VERTEX_ROLES, named, "vertices"))
+    return _renamed(columns, _assigned(columns, columns, _vertex_role, named, "vertices"))
 
 
-def _assigned(columns: Collection[str], others: Collection[str], known: Mapping[str, Sequence[str]],
+def _vertex_role(name: str) -> str:
+    return next((role for role, names in _VERTEX_ROLES.items() if name.lower() in names), "")
+
+
+def _edge_role(name: str) -> str:
+    """Returns the role of a column of edges, or "", as for text files: "source_id" and "sourceId" are as "source", and in
+    "from_station_id" the first word counts."""
+    words = _words_of(name)
+    stem = words
+    for ending in ("id", "node"):
+        stem = stem[:-1] if len(stem) > 1 and stem[-1] == ending else stem
+    first = len(words) > 2 and words[-1] == "id" and len(words[0]) > 1
+    if len(stem) != 1 and not first:
+        return ""
+    role = next((role for role, names in _EDGE_ROLES.items() if words[0] in names), "")
+    return role if len(stem) == 1 or role in ("src", "dst") else ""
+
+
+def _kinds_of(names: Collection[str]) -> dict[str, str]:
+    """Returns the only two columns of ids of two kinds of vertices, with the kinds: {"userId": "user", "movie_id": "movie"};
+    empty if there are no such columns. start_station_id and end_station_id are of one kind."""
+    words = {name: _words_of(name) for name in names}
+    stems = {name: parts[:-1] for name, parts in words.items() if len(parts) > 1 and parts[-1] == "id"}
+    if len(stems) != 2 or len({stem[-1] for stem in stems.values()}) < 2 or any(_edge_role(name) for name in stems):
+        return {}
+    return {name: "_".join(stem) for name, stem in stems.items()}
+
+
+def _words_of(name: str) -> list[str]:
+    """Returns the words of a name in lower case, divided by other characters than letters and digits, and before capitals."""
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+
+
+def _assigned(columns: Collection[str], others: Collection[str], role_of: Callable[[str], str],
               named: Mapping[str, str], what: str) -> dict[str, str]:
     """Returns the column of each role: the ``named`` ones, and those that their names give to ``others``."""
+    known = _EDGE_ROLES if what == "edges" else _VERTEX_ROLES
     for role, name in named.items():
         if role not in known:
             raise ValueError(f"columns=: there is no role {role!r}; the roles are {', '.join(known)}")
@@ -101,8 +140,8 @@ def _assigned(columns: Collection[str], others: Collection[str], known: Mapping[
     if len(set(named.values())) < len(named):
         raise ValueError(f"columns={dict(named)!r}: one column cannot have two roles")
     roles = dict(named)
-    for role, names in known.items():
-        found = [name for name in others if name.lower() in names and name not in named.values()]
+    for role in known:
+        found = [name for name in others if role_of(name) == role and name not in named.values()]
         if role in roles:
             continue
         if len(found) > 1:

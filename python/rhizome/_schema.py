@@ -12,7 +12,7 @@ from . import _core
 from ._graph import Graph, open
 from ._types import PathLike, as_count, as_names, as_path, as_text
 
-#: The dtype of one value, or a pair of a dtype and a number of values.
+#: The dtype of one value, or "timestamp", or a pair of this and a number of values.
 Columns = Any
 
 
@@ -24,9 +24,9 @@ def create(path: PathLike, *, ids: Literal["integer", "text"] = "integer", verte
     """Creates a store without vertices and edges, and opens it for writing.
 
     ``ids``: the kind of external ids. ``vertex_types``, ``edge_types``: names; the first is the default; if empty,
-    there is one, "vertex" or "edge". ``edge_attributes``: {"time": "int64", "vector": ("float32", 8)}: a dtype, int64
-    or float32, or a pair of a dtype and a number of values. ``arrays``: the same for arrays of vertices, of any dtype
-    that ``ingest`` accepts. ``schema``: all of the above instead, as ``Graph.schema`` returns it.
+    there is one, "vertex" or "edge". ``edge_attributes``: {"time": "timestamp", "vector": ("float32", 8)}: a dtype, int64,
+    float32 or float64, or "timestamp" (int64 microseconds since 1970 UTC), or a pair of a dtype and a number of values.
+    ``arrays``: the same for arrays of vertices, of any dtype that ``ingest`` accepts. ``schema``: all of the above instead, as ``Graph.schema`` returns it.
     ``exist_ok``: if there is a store, open it as it is. ``memory``: as for ``open``.
     Errors: AlreadyExists; InvalidArgument, a name, dtype or size is not possible; OutOfSpace. After an error there is
     no store.
@@ -50,9 +50,10 @@ def create(path: PathLike, *, ids: Literal["integer", "text"] = "integer", verte
     return open(path, mode="w", memory=memory)
 
 
-def attribute_columns(attributes: Mapping[str, Columns] | None) -> list[tuple[str, str, int]]:
-    """Returns names, dtypes and numbers of values of edge attributes."""
-    return [(one["name"], one["dtype"], one["dim"]) for one in _columns_of(attributes, "edge_attributes")]
+def attribute_columns(attributes: Mapping[str, Columns] | None) -> list[tuple[str, str, int, list[tuple[str, str]]]]:
+    """Returns names, dtypes, numbers of values, and meanings of edge attributes."""
+    return [(one["name"], one["dtype"], one["dim"], list(one.get("attributes", {}).items()))
+            for one in _columns_of(attributes, "edge_attributes")]
 
 
 def _columns_of(columns: Mapping[str, Columns] | None, what: str) -> list[dict[str, Any]]:
@@ -61,12 +62,15 @@ def _columns_of(columns: Mapping[str, Columns] | None, what: str) -> list[dict[s
         return []
     if not isinstance(columns, Mapping):
         raise TypeError(f"{what} must be a dict of dtypes, not {type(columns).__name__}")
-    members = []
+    members: list[dict[str, Any]] = []
     for name, column in columns.items():
         where = f"{what}[{name!r}]"
         dtype, dim = column if isinstance(column, tuple) else (column, 1)
-        members.append({"name": as_text(name, what), "dtype": _dtype_name(dtype, where),
-                        "dim": as_count(dim, f"the number of values of {where}", least=1)})
+        members.append({"name": as_text(name, what), "dim": as_count(dim, f"the number of values of {where}", least=1)})
+        if isinstance(dtype, str) and dtype == "timestamp":
+            members[-1].update(dtype="int64", attributes={"type": "timestamp"})
+        else:
+            members[-1]["dtype"] = _dtype_name(dtype, where)
     return members
 
 

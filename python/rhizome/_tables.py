@@ -83,12 +83,47 @@ def neighbors_frame(graph: Graph, ids: Any, direction: Direction) -> Any:
     """Returns a pandas.DataFrame with one row per edge of the given vertices."""
     pandas = library("pandas", "a data frame", "pandas")
     one = isinstance(ids, (str, int))
-    vertices = np.array([graph.find(ids)]) if one else as_vertex_ids(ids, graph.vertex_bound)
-    lists = graph.neighbors(vertices, direction)
-    columns = {} if one else {"of": np.repeat(as_array(graph.external_ids(vertices)), np.diff(lists.offsets))}
-    columns["id"] = as_array(graph.external_ids(lists.ids))
-    if lists.types is not None:
-        columns["type"] = pandas.Categorical.from_codes(lists.types, graph.edge_types)
-    if lists.weights is not None:
-        columns["weight"] = lists.weights
+    with graph.snapshot() as fixed:
+        vertices = np.array([fixed.find(ids)]) if one else as_vertex_ids(ids, fixed.vertex_bound)
+        near, far, types, weights, numbers = _edges_of(fixed, vertices, direction)
+        columns = {} if one else {"of": as_array(fixed.external_ids(near))}
+        columns["id"] = as_array(fixed.external_ids(far))
+        if types is not None:
+            columns["type"] = pandas.Categorical.from_codes(types, fixed.edge_types)
+        if weights is not None:
+            columns["weight"] = weights
+        if numbers is not None:
+            columns.update(_attributes(fixed, numbers, set(columns)))
     return pandas.DataFrame(columns)
+
+
+def _edges_of(graph: Graph, vertices: np.ndarray, direction: Direction) -> tuple[Any, ...]:
+    """Returns the edges of vertices: these, their neighbours, types, weights and numbers, each [n]; the last three None
+    if there are none."""
+    if not graph.edge_attributes or graph._options[1] == "lazy":
+        lists = graph.neighbors(vertices, direction)
+        near = np.repeat(vertices, np.diff(lists.offsets))
+        return near, lists.ids, lists.types, lists.weights, None
+    sub = graph.sampler([-1], direction=direction, disjoint=True, edge_ids=True).sample(vertices)
+    far, near = sub.edge_index
+    order = np.argsort(near, kind="stable")
+    far, near = sub.vertices[far[order]], sub.vertices[near[order]]
+    parts = (None if part is None else part[order] for part in (sub.types, sub.weights, sub.edge_ids))
+    return near, far, *parts
+
+
+def _attributes(graph: Graph, numbers: np.ndarray, taken: set[str]) -> dict[str, Any]:
+    """Returns the attributes of edges as columns: an attribute of several values as name_0, name_1, ..."""
+    columns = {}
+    for name, _, dim, meaning in graph._core.edge_attributes():
+        if name in taken:
+            raise ValueError(f"an attribute of edges has the name of a column, {name!r}")
+        rows = graph.edge_rows(name, numbers)
+        names = [name] if dim == 1 else [f"{name}_{i}" for i in range(dim)]
+        if {"null", "type"} & set(meaning):
+            from ._to_arrow import forms_of_edges
+            form = forms_of_edges(graph)[name]
+            columns.update({one: form.values(rows[:, i]).to_pandas().array for i, one in enumerate(names)})
+        else:
+            columns.update({one: rows[:, i] for i, one in enumerate(names)})
+    return columns

@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -52,13 +53,16 @@ nb::dict CompactDict(const CompactResult& done) {
 /// Adds weights, or attributes (name, dtype, number of values), to the edges.
 nb::dict AlterNow(
     const PyGraph& graph, bool weighted,
-    const std::vector<std::tuple<std::string, std::string, std::uint64_t>>& attributes,
+    const std::vector<std::tuple<std::string, std::string, std::uint64_t,
+                                 std::vector<std::pair<std::string, std::string>>>>& attributes,
     std::uint32_t threads, nb::object progress) {
   const auto service = graph.Live();
   SchemaChange change{.weighted = weighted, .edge_attributes = {}};
-  for (const auto& [name, dtype, dim] : attributes)
-    change.edge_attributes.push_back(
-        {.name = name, .dtype = ParseDataType(dtype).value_or(DataType::kInvalid), .dim = dim});
+  for (const auto& [name, dtype, dim, meaning] : attributes)
+    change.edge_attributes.push_back({.name = name,
+                                      .dtype = ParseDataType(dtype).value_or(DataType::kInvalid),
+                                      .dim = dim,
+                                      .attributes = meaning});
   CompactOptions options;
   options.threads = threads;
   return CompactDict(RunJob(std::move(progress), About::kContents, [&](const JobControl& control) {
@@ -108,7 +112,8 @@ void BindSchemas(nb::module_& module) {
   module.def("alter", &AlterNow, nb::arg("graph"), nb::arg("weighted"), nb::arg("attributes"),
              nb::arg("threads"), nb::arg("progress").none(),
              nb::sig("def alter(graph: Graph, weighted: bool, attributes: list[tuple[str, str, "
-                     "int]], threads: int, progress: object) -> dict[str, typing.Any]"));
+                     "int, list[tuple[str, str]]]], threads: int, progress: object) -> dict[str, "
+                     "typing.Any]"));
   module.def("create_store", &CreateStore, nb::arg("path"), nb::arg("schema"));
   module.def("is_store", &IsStore, nb::arg("path"));
   module.def("clean", &CleanNow, nb::arg("path"), nb::arg("dry_run"), nb::arg("scratch"));

@@ -76,10 +76,11 @@ class PyBatch {
 
   /// Puts an edge for each pair of ids. `codes` is None, or int64 [n] with an index of `types` for
   /// each edge; `weights` is float32 [n]; `attributes` has one array [n] per value of an edge,
-  /// int64 or float64, or None: not given. rhizome.Batch.put_edges has converted them.
+  /// int64 or float64, or None: not given. rhizome.Batch.put_edges has converted them. `upsert`:
+  /// each edge replaces those between its ends of its type.
   void PutEdges(nb::handle src, nb::handle dst, const std::vector<std::string>& types,
                 nb::handle codes, const Column& weights,
-                const std::vector<std::optional<Column>>& attributes) {
+                const std::vector<std::optional<Column>>& attributes, bool upsert) {
     WriteBatch& batch = Filling();
     const std::vector<ExternalId> sources = NamesOf(src), targets = NamesOf(dst);
     std::optional<Column> type_of;
@@ -97,7 +98,10 @@ class PyBatch {
                         .weight = static_cast<const float*>(weights.data())[i]};
       for (const auto& values : attributes)
         fields.attributes.push_back(values ? ValueAt(*values, i) : EdgeValue());
-      batch.PutEdge(sources[i], targets[i], std::move(fields));
+      if (upsert)
+        batch.UpsertEdge(sources[i], targets[i], std::move(fields));
+      else
+        batch.PutEdge(sources[i], targets[i], std::move(fields));
     }
   }
 
@@ -184,9 +188,10 @@ void BindWriting(nb::module_& module) {
                    "attributes: collections.abc.Sequence[object]) -> None"))
       .def("put_edges", &PyBatch::PutEdges, nb::arg("src").none(), nb::arg("dst").none(),
            nb::arg("types"), nb::arg("codes").none(), nb::arg("weights"), nb::arg("attributes"),
+           nb::arg("upsert"),
            nb::sig("def put_edges(self, src: object, dst: object, types: list[str], codes: "
                    "numpy.ndarray | None, weights: numpy.ndarray, "
-                   "attributes: list[numpy.ndarray | None]) -> None"))
+                   "attributes: list[numpy.ndarray | None], upsert: bool) -> None"))
       .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src").none(), nb::arg("dst").none(),
            nb::arg("type"))
       .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids").none(), nb::arg("rows"),

@@ -84,6 +84,45 @@ def test_roles_by_name():
         assert not (path / "wrong.rz").exists()
 
 
+def test_two_kinds_of_ends():
+    """Ends such as userId and movieId are of two kinds, as in text files; names like source_id are those of ends."""
+    ratings = {"rating": np.array([4.5, 3, 5]), "userId": np.array([1, 1, 2]), "movie_id": np.array([1, 2, 1])}
+    want = [("user:1", "movie:1"), ("user:1", "movie:2"), ("user:2", "movie:1")]
+    heard = []
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())
+    logging.getLogger("rhizome").addHandler(handler)
+    with folder() as path:
+        (path / "r.csv").write_text("rating,userId,movie_id\n4.5,1,1\n3,1,2\n5,2,1\n")
+        for number, (edges, options) in enumerate((
+                (Mapped(ratings), {}), ([Mapped(ratings)], {}), (path / "r.csv", {}), ({"rates": Mapped(ratings)}, {}),
+                (Mapped(ratings), {"columns": ("userId", "movie_id"), "end_types": ("user", "movie")}))):
+            report = rz.ingest(path / f"{number}.rz", edges, **options)
+            assert [edge[:2] for edge in edges_of(path / f"{number}.rz")] == want and "user:1" in " ".join(report.notes)
+            with rz.open(path / f"{number}.rz") as graph:
+                assert graph.vertex_types == ["user", "movie"] and list(graph.edge_attributes) == ["rating"]
+        assert not heard, heard
+        rz.ingest(path / "one.rz", Mapped(ratings), columns=("userId", "movie_id"))
+        assert [edge[:2] for edge in edges_of(path / "one.rz")] == [(1, 1), (1, 2), (2, 1)]
+        assert len(heard) == 1 and "user and movie: end_types=" in heard[0], heard
+        for more in ({"vertices": 9}, {"ids": ["a", "b"]}, {"nodes": Mapped(id=["a", "b"])}):
+            with raises(ValueError, "two kinds by their names, user and movie"):
+                rz.ingest(path / "wrong.rz", Mapped(ratings), **more)
+        with raises(ValueError, "two kinds by their names"):
+            rz.ingest(path / "wrong.rz", [Mapped(ratings), Mapped(src=[1], dst=[2])])
+        with raises(ValueError, "two kinds by their names"):
+            rz.ingest(path / "wrong.rz", {("user", "rates", "movie"): Mapped(ratings)}, vertex_types={"user": 3, "movie": 3})
+        for src, dst in (("source_id", "TargetId"), ("from_station_id", "to_station_id")):
+            rz.ingest(path / f"{src}.rz", Mapped({dst: DST, src: SRC}))
+            assert [edge[:2] for edge in edges_of(path / f"{src}.rz")] == [(10, 20), (20, 30), (30, 10)]
+        with raises(ValueError, "is the src"):
+            rz.ingest(path / "wrong.rz", Mapped(start_station_id=SRC, end_station_id=DST))
+        with rz.open(path / "one.rz", mode="w") as graph, graph.batch() as batch:
+            with raises(rz.InvalidArgument, "rename those of the ends to 'src' and 'dst'"):
+                batch.put_edges(ratings)
+    logging.getLogger("rhizome").removeHandler(handler)
+
+
 def test_chosen_columns():
     table = Mapped(a=np.array(SRC), b=np.array(DST), c=np.array([0.5, 1.0, 2.0]), source=np.array([1, 2, 3]))
     with folder() as path:

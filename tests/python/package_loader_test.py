@@ -416,7 +416,7 @@ def test_errors():
                     (ValueError, "small", {"labels": "small"}),
                     (ValueError, "batch_size", {"batch_size": 0}), (TypeError, "batch_size", {"batch_size": 1.5}),
                     (ValueError, "epochs", {"epochs": 0}), (ValueError, "policy", {"policy": "best"}),
-                    (ValueError, "fanout", {"fanouts": []}), (ValueError, "direction", {"direction": "up"}),
+                    (ValueError, "one hop at least", {"fanouts": []}), (ValueError, "direction", {"direction": "up"}),
                     (rz.NotFound, "sees", {"fanouts": {"sees": [1]}}),
                     (ValueError, "drop_last", {"batch_size": 101, "drop_last": True}),
                     (rz.OutOfMemory, "memory", {"memory": "10K"}), (ValueError, "memory", {"memory": "much"}),

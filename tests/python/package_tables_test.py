@@ -260,6 +260,39 @@ def test_pandas():
                 graph.neighbors_frame("nobody")
 
 
+def test_pandas_attributes():
+    """neighbors_frame has the attributes of each edge, of parallel edges and of edges written later, too."""
+    if not there("pandas", "pyarrow"):
+        return
+    import pandas
+    stamps = pandas.Timestamp("2026-01-01", tz="UTC") + pandas.to_timedelta(RNG.integers(0, 10**6, 250), "s")
+    src, dst = RNG.integers(0, 12, (2, 250))
+    names, level, at = np.array([f"v{i}" for i in range(12)]), RNG.integers(-9, 9, 250), RNG.random((250, 2))
+    table = pandas.DataFrame({"source": names[src], "target": names[dst], "time": stamps, "level": level, "at": list(at)})
+    rows = list(zip(names[src], names[dst], stamps, level, *at.T))
+    with folder() as path:
+        rz.ingest(path / "g.rz", table[:200])
+        with rz.open(path / "g.rz", mode="w") as graph:
+            with graph.batch() as batch:
+                batch.put_edges(table[200:])
+            columns = ["time", "level", "at_0", "at_1"]
+            for direction in ("out", "in", "both"):
+                def of(name):
+                    out = [(far, *rest) for near, far, *rest in rows if near == name]
+                    into = [(near, *rest) for near, far, *rest in rows if far == name]
+                    return {"out": out, "in": into, "both": out + into}[direction]
+                frame = graph.neighbors_frame("v3", direction)
+                assert set(frame.columns) == {"id", *columns}
+                got = sorted(frame[["id", *columns]].itertuples(index=False, name=None))
+                assert got == sorted(of("v3")), (direction, got, sorted(of("v3")))
+                frame = graph.neighbors_frame(graph.find(["v5", "v3", "v5"]), direction)
+                assert frame["of"].tolist() == [name for name in ("v5", "v3", "v5") for _ in of(name)]
+                assert sorted(frame[["of", "id", *columns]].itertuples(index=False, name=None)) == sorted(
+                    (name, *row) for name in ("v5", "v3", "v5") for row in of(name))
+        with rz.open(path / "g.rz", topology="lazy") as graph:
+            assert list(graph.neighbors_frame("v3").columns) == ["id"]
+
+
 def test_absent():
     """What needs a library that is not there says which one, and how to get it."""
     code = ("import sys; sys.modules['pyarrow'] = sys.modules['networkx'] = None\n"

@@ -235,6 +235,66 @@ def test_attributes_by_name():
             assert graph.edge_rows("amount", [2, 3]).tolist() == [[2.5], [2.5]]
 
 
+def test_upsert_edges():
+    """Many upserts in one call are as many calls of upsert_edge, and a repetition changes nothing."""
+    src, dst = RNG.integers(0, 12, (2, 200))
+    types, weights, amount = RNG.choice(["r", "s"], 200), RNG.integers(1, 9, 200) / 4, RNG.integers(0, 99, 200)
+    table = {"source": src, "target": dst, "type": types.tolist(), "weight": weights, "amount": amount}
+    ways = {"one by one": lambda batch: [batch.upsert_edge(*map(int, edge), kind, weight, {"amount": int(value)})
+                                         for *edge, kind, weight, value in zip(*table.values())],
+            "a table": lambda batch: batch.upsert_edges(table),
+            "columns": lambda batch: batch.upsert_edges(src, dst, types, weights, {"amount": amount})}
+    last = {(*edge, kind): (weight, value) for *edge, kind, weight, value in zip(*(np.asarray(part).tolist() for part in table.values()))}
+    with folder() as path:
+        for number, put in enumerate(ways.values()):
+            with rz.create(path / f"{number}.rz", edge_types=["r", "s"], weighted=True,
+                           edge_attributes={"amount": "int64"}) as graph:
+                with graph.batch() as batch:
+                    for vertex in range(12):
+                        batch.put_vertex(vertex)
+                    batch.put_edges([5, 5, 5], [6, 6, 7], "r")
+                for _ in range(2):
+                    with graph.batch() as batch:
+                        put(batch)
+                with graph.snapshot() as now:
+                    sub = now.sampler([-1], direction="out", edge_ids=True).sample(now.vertices_of())
+                    far, near = sub.vertices[sub.edge_index]
+                    amounts = now.edge_rows("amount", sub.edge_ids)[:, 0]
+                    kinds = [now.edge_types[kind] for kind in sub.types]
+                    got = sorted(zip(now.external_ids(near), now.external_ids(far), kinds, sub.weights.tolist(), amounts.tolist()))
+                before = [(5, 6, "r", 1, 0)] * 2 * ((5, 6, "r") not in last) + [(5, 7, "r", 1, 0)] * ((5, 7, "r") not in last)
+                assert got == sorted([(*edge, *values) for edge, values in last.items()] + before)
+                with graph.batch() as batch, raises(rz.InvalidArgument, "upsert_edges: "):
+                    batch.upsert_edges({"a": [1], "b": [2]})
+
+
+def test_times_of_edges():
+    """Times are written to attributes of times alone, as microseconds; a missing one is refused with its row."""
+    stamps = np.datetime64("2026-01-01", "us") + RNG.integers(0, 10**12, 5).astype("m8[us]")
+    with folder() as path:
+        with rz.create(path / "g.rz", edge_attributes={"time": "timestamp", "plain": "int64"},
+                       arrays={"born": ("timestamp", 2)}) as graph:
+            assert graph.edge_attributes["time"] == (np.dtype(np.int64), 1) and graph["born"].dtype == np.int64
+            assert graph["born"].attributes["type"] == "timestamp"
+            graph.alter(edge_attributes={"later": "timestamp"})
+            meanings = {name: meaning.get("type") for name, _, _, meaning in graph._core.edge_attributes()}
+            assert meanings == {"time": "timestamp", "plain": None, "later": "timestamp"}
+            columns = [stamps, stamps.astype("M8[ns]").astype("M8[us]"), stamps.tolist(), stamps.astype(np.int64)]
+            for module in ("pandas", "pyarrow"):
+                if importlib.util.find_spec(module):
+                    columns.append(importlib.import_module(module).array(stamps))
+            for given in columns:
+                with graph.batch() as batch:
+                    batch.put_edges({"src": range(5), "dst": range(1, 6), "time": given})
+            numbers = np.arange(graph.num_edges)
+            assert np.array_equal(graph.edge_rows("time", numbers).reshape(-1, 5), [stamps.astype(np.int64)] * len(columns))
+            with graph.batch() as batch:
+                for text, attributes in (("'plain' has plain numbers, not times", {"plain": stamps}),
+                                         ("row 1 of 'time'", {"time": [stamps[0], None, *stamps[2:]]})):
+                    with raises((ValueError, TypeError), text):
+                        batch.put_edges(range(5), range(5), attributes=attributes)
+
+
 def test_a_batch_ends_with_its_block():
     """After its block, committed or not, a batch accepts nothing: it would be lost."""
     with folder() as path, rz.open(make(path), mode="w") as graph:

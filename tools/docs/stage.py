@@ -4,8 +4,8 @@
 usage: tools/docs/stage.py FOLDER     writes FOLDER/mkdocs.yml and FOLDER/pages
 
 The pages are those that docs/mkdocs.yml names, those below docs/, and those that they link to, at the same paths as in
-the repository, so that their links remain valid. A tutorial becomes a page, and so does another file that a page links
-to, such as LICENSE. The API reference is generated from python/rhizome and from the public headers.
+the repository, so that their links remain valid. A tutorial or an example becomes a page, and so does another file that a
+page links to, such as LICENSE. The API reference is generated from python/rhizome and from the public headers.
 """
 import ast
 import pathlib
@@ -29,6 +29,7 @@ PYTHON = {
     "errors": ("Errors", ("errors",)),
 }
 PACKAGES = {"pyg": "PyTorch Geometric", "graphbolt": "GraphBolt"}
+QUOTES = '"' * 3  # around a docstring
 ALONE = "---\nhide: [navigation]\n---\n\n"
 HIDDEN = ("__version__", "errors")
 CPP = "reference/cpp"
@@ -52,11 +53,13 @@ def replaced(tree, headers):
     return headers if tree == CPP else tree
 
 
-def tutorial(text):
-    """A script in cells, "# %%", as Markdown."""
+def script(text):
+    """A script as Markdown, in cells if it has any, "# %%"."""
     docstring = ast.get_docstring(ast.parse(text))
     first, _, rest = docstring.partition("\n")
     out = [f"# {first.rstrip('.')}", rest]
+    if "\n# %%" not in text:
+        out.append(f"```python\n{text.split(QUOTES, 2)[2].strip()}\n```")
     for cell in re.split(r"(?m)^# %%", text)[1:]:
         head, _, body = cell.partition("\n")
         if head.strip() == "[markdown]":
@@ -85,7 +88,8 @@ class Site:
             return
         text = (ROOT / path).read_text()
         if not path.endswith(".md"):
-            text = tutorial(text) if path.endswith(".py") else f"# {target.name}\n\n```text\n{text.rstrip()}\n```\n"
+            language = "cpp" if path.endswith(".cc") else "text"
+            text = script(text) if path.endswith(".py") else f"# {target.name}\n\n```{language}\n{text.rstrip()}\n```\n"
             target = target.with_name(target.name + ".md")
 
         def linked(found):

@@ -294,12 +294,29 @@ TEST_F(SniffTest, TwoKindsOfIdsAreTwoTypesOfVertices) {
   options.columns = {"src", "dst", "rating", "time"};
   options.node_columns = {"id", "year"};
   options.header = true;
+  options.end_types = {"user", "movie"};
   EXPECT_EQ(Ingested(options).info.vertices, 5U);
   EXPECT_EQ(*graph_->TypeOf(*graph_->Find(ExternalId(std::string("movie:9")))), 1);
   options.columns.clear();
   options.node_columns.clear();
+  options.end_types.clear();
   options.nodes = Write("n.csv", "id,year\n2,1999\n");
   ExpectRefused(options, {"n.csv", "user and movie", "type of each vertex"});
+}
+
+// Users and movies with equal ids become one vertex, which a note says.
+TEST_F(SniffTest, ChosenColumnsOfTwoKindsOfIdsAreNoted) {
+  IngestOptions options{.edges = {Write("r.csv", "rating,userId,movieId\n4.5,1,1\n3,1,2\n5,2,1\n")},
+                        .columns = {"weight", "src", "dst"}};
+  const auto report = Ingested(options);
+  EXPECT_EQ(edges_, (Edges{{"1", "1"}, {"1", "2"}, {"2", "1"}}));
+  EXPECT_TRUE(Says(report.notes, "`end_types=user,movie` keeps them apart"));
+  options.end_types = {"user", "movie"};
+  EXPECT_FALSE(Says(Ingested(options).notes, "keeps them apart"));
+  EXPECT_EQ(edges_, (Edges{{"user:1", "movie:1"}, {"user:1", "movie:2"}, {"user:2", "movie:1"}}));
+  options.end_types = {};
+  options.columns = {"src", "dst", "weight"};  // the names do not describe these ends
+  EXPECT_FALSE(Says(Ingested(options).notes, "keeps them apart"));
 }
 
 // The form of MovieLens' u.data, which has no names.

@@ -223,7 +223,7 @@ std::string RandomNumber(std::mt19937_64& random) {
 }
 
 // In any order of the numbers, the column holds what strtod makes of each: as float32 only if
-// that prints the number itself.
+// that is the number, or prints it.
 TEST(ValueColumnTest, NoNumberChangesInAnyOrder) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 2000; ++round) {
@@ -240,6 +240,7 @@ TEST(ValueColumnTest, NoNumberChangesInAnyOrder) {
       } else {
         std::array<char, 64> shortest{};
         const float stored = read.values<float>()[i];
+        if (static_cast<double>(stored) == expected) continue;
         int digits = 1;  // the shortest decimal that reads back
         do {
           std::snprintf(shortest.data(), shortest.size(), "%.*g", digits, stored);

@@ -56,6 +56,7 @@ contains reference/cpp/train_options.html 'scratch/&lt;name&gt;'
 contains reference/python/stores.html '<li><code>memory</code>: '
 contains reference/python/results.html '<td>vertex ids, int64 [n]</td>'
 contains docs/tutorials/pyg.py.html 'src="pyg_loss.svg"'
+contains docs/examples/fraud.py.html '<span class="nf">average_precision</span>'
 
 python3 - "$site/search/search_index.json" <<'PY' || fail "the index of the search"
 import json, sys
