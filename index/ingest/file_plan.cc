@@ -146,15 +146,18 @@ Status RefusePositions(const Path& path, std::span<const SniffedRow> rows, Input
                     path.string(), rows.front().line, line));
   std::string rest;
   for (std::size_t i = kind == InputKind::kEdges ? 3 : 2; i < count; ++i) rest += ",-";
+  const bool texts = TypeOfColumn(rows, 2) == ColumnType::kText;
   const std::string readings =
-      kind == InputKind::kEdges ? fmt::format(
-                                      "`columns=src,dst,weight{0}`, `columns=src,dst,time{0}`, "
-                                      "`columns=src,type,dst{0}` or `columns=src,dst,type{0}`",
-                                      rest)
-                                : fmt::format(
-                                      "`node_columns=id,label{0}`, `node_columns=id,split{0}` or "
-                                      "`node_columns=id,-{0}`",
-                                      rest);
+      kind == InputKind::kEdges && texts
+          ? fmt::format("`columns=src,type,dst{0}` or `columns=src,dst,type{0}`", rest)
+      : kind == InputKind::kEdges ? fmt::format(
+                                        "`columns=src,dst,weight{0}`, `columns=src,dst,time{0}` or "
+                                        "`columns=src,type,dst{0}`",
+                                        rest)
+                                  : fmt::format(
+                                        "`node_columns=id,label{0}`, `node_columns=id,split{0}` or "
+                                        "`node_columns=id,-{0}`",
+                                        rest);
   return Status::InvalidArgument(fmt::format(
       "{}: it has {} columns and no header, so their meaning is unclear; the first line "
       "is: {}; name them, for example {}",
@@ -279,7 +282,11 @@ class TextPlanner {
     if (NamesEdges(names_)) return InputKind::kEdges;
     const auto edges = EdgeRoles(names_);
     if (NodeRoles(names_)) return InputKind::kNodes;
-    return Fail(RefuseNames(path_, names_, InputKind::kEdges, edges.error().message()));
+    return Fail(RefuseNames(
+        path_, names_, InputKind::kEdges,
+        fmt::format("{}, nor one for the ids of vertices (such as id, node, key, name), which a "
+                    "file of vertices needs",
+                    edges.error().message())));
   }
 
   /// Says what was found, unless the name of the file and its only reading say it.

@@ -217,6 +217,10 @@ TEST_F(SniffTest, ColumnsWithoutNamesAreRefusedUnlessTheyHaveOneReading) {
                 {"w.tsv", "3 columns and no header", "0 | 1 | 0.5", "`columns=src,dst,weight`"});
   ExpectRefused({.edges = {Write("t.tsv", "a\tx\tb\nb\ty\tc\nc\tz\td\n")}},
                 {"`columns=src,type,dst`"});
+  ExpectRefused({.edges = {Write("u.tsv", "a\tx\tb\nb\ty\tc\nc\tz\td\n")}},
+                {"for example `columns=src,type,dst` or `columns=src,dst,type`"});
+  ExpectRefused({.inputs = {Write("i.csv", ",label,age\n0,a,1\n1,b,2\n")}},
+                {"i.csv", "no column for src", "ids of vertices (such as id"});
   ExpectRefused({.edges = {Write("o.tsv", "1\n2\n")}}, {"an edge has two ends", "`nodes`"});
   ExpectRefused({.nodes = Write("n.tsv", "0\t5\n1\t6\n")}, {"n.tsv", "`node_columns=id,label`"});
 }
