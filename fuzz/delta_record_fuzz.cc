@@ -30,6 +30,9 @@ std::vector<std::byte> Sample(const DeltaContext& context) {
   builder.PutRow(1, 2);
   builder.AddEdgeType("e");
   builder.AddVertexType("v");
+  builder.AddText(3, 2, "text");
+  builder.AddText(3, 3, "another");
+  builder.AddText(kEdgeTexts + 1, 0, "text");
   DeltaRun run = builder.Finish(1);
   run.state.commits.fill(std::byte{5});
   if (context.symmetric) run.state.leader = LeaderState{.store = {}, .commit = 6, .commits = {}};

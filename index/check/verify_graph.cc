@@ -14,6 +14,7 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
+#include "index/delta/graph_texts.h"
 #include "index/generation/graph_builder.h"
 #include "index/homes/home_array.h"
 #include "rhizome/chunk_array.h"
@@ -29,6 +30,12 @@
 
 namespace rhizome {
 namespace {
+
+Status CheckDeltaCode(std::int64_t code, std::string_view array, std::uint64_t texts) {
+  if (code >= -1 && code < static_cast<std::int64_t>(texts)) return Status::Ok();
+  return Status::Corruption(
+      fmt::format("delta, '{}': code {} has no text; there are {}", array, code, texts));
+}
 
 /// Checks the delta and the arrays, and reports the findings on the topology.
 class GraphVerifier {
@@ -46,6 +53,9 @@ class GraphVerifier {
  private:
   Status CheckDelta();
   Status CheckDeltaRows(const Delta& delta);
+  Status CheckDeltaTexts(const std::shared_ptr<const Delta>& delta);
+  Status CheckDeltaCodes(const DeltaRun& merged, const ArrayEntry& array,
+                         const GraphTexts& texts) const;
   Status CheckArrays();
   Status CheckHomes(const ArrayEntry& entry);
   Status CheckTexts(const ArrayEntry& entry);
@@ -100,7 +110,8 @@ Status GraphVerifier::CheckDelta() {
                                 .edge_types = info_.edge_types,
                                 .sequence = store_.base_sequence()}),
                   store_);
-  const Status status = delta ? CheckDeltaRows(**delta) : delta.error();
+  Status status = delta ? CheckDeltaRows(**delta) : delta.error();
+  if (status.ok()) status = CheckDeltaTexts(*delta);
   const bool damage =
       status.code() == StatusCode::kCorruption || status.code() == StatusCode::kUnsupported;
   if (!damage) return status;
@@ -124,6 +135,45 @@ Status GraphVerifier::CheckDeltaRows(const Delta& delta) {
     row.resize(bytes->second);
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     RHIZOME_RETURN_IF_ERROR(store_.ReadDeltaRow(ref.sequence, ref.array_id, ref.vertex, row));
+  }
+  return Status::Ok();
+}
+
+// Checks that the texts of the delta continue the dictionaries, and that every code in its rows and
+// edges has a text.
+Status GraphVerifier::CheckDeltaTexts(const std::shared_ptr<const Delta>& delta) {
+  const auto merged = delta->Merged();
+  if (merged == nullptr) return Status::Ok();
+  const auto attributes = EdgeAttributesOf(store_.manifest());
+  for (const ArrayEntry& array : store_.manifest().arrays) {
+    if (HolderOfTexts(store_.manifest(), array) != &array) continue;
+    auto dictionary = TextDictionary::Open(store_, array);
+    if (!dictionary) continue;  // CheckTexts reports it
+    RHIZOME_ASSIGN_OR_RETURN(const auto texts,
+                             GraphTexts::Open(store_, array, delta, *std::move(dictionary)));
+    if (!IsOfEdges(array)) {
+      RHIZOME_RETURN_IF_ERROR(CheckDeltaCodes(*merged, array, *texts));
+      continue;
+    }
+    const auto number = TextsIdOf(store_.manifest(), array) - kEdgeTexts;
+    if (number >= attributes.size()) continue;
+    for (std::size_t at = attributes[number].first_value; at < merged->attributes.size();
+         at += merged->attribute_count)
+      RHIZOME_RETURN_IF_ERROR(
+          CheckDeltaCode(merged->attributes[at], attributes[number].name, texts->size()));
+  }
+  return Status::Ok();
+}
+
+Status GraphVerifier::CheckDeltaCodes(const DeltaRun& merged, const ArrayEntry& array,
+                                      const GraphTexts& texts) const {
+  std::vector<std::int64_t> codes(array.dim);
+  for (const DeltaRowRef& ref : merged.rows) {
+    if (ref.array_id != array.array_id) continue;
+    RHIZOME_RETURN_IF_ERROR(store_.ReadDeltaRow(ref.sequence, ref.array_id, ref.vertex,
+                                                std::as_writable_bytes(std::span(codes))));
+    for (const std::int64_t code : codes)
+      RHIZOME_RETURN_IF_ERROR(CheckDeltaCode(code, ShownName(array.name), texts.size()));
   }
   return Status::Ok();
 }
@@ -238,7 +288,7 @@ Status GraphVerifier::CheckDictionary(const ArrayEntry& holder, const TextDictio
       RHIZOME_RETURN_IF_ERROR(Note(TextChunkPath(holder.name, chunk), read.error()));
       continue;
     }
-    if (chunk > 0 && read->front() <= last)
+    if (chunk > 0 && shape.SortedInChunk(chunk) > 0 && read->front() <= last)
       AddDamage(TextChunkPath(holder.name, chunk),
                 "its texts do not follow the texts of the chunk before");
     last = read->back();

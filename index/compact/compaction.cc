@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "index/compact/compacted_ids.h"
 #include "index/compact/compacted_rows.h"
+#include "index/delta/graph_texts.h"
 #include "index/delta/stale_vertices.h"
 #include "index/generation/graph_builder.h"
 #include "index/generation/kept_order.h"
@@ -39,6 +41,9 @@ constexpr double kMaxDrift = 0.02;
 // kMovedOfRows of the rows, rows are read in large batches.
 constexpr std::uint64_t kMovedOfRows = 100;
 
+// Texts of a dictionary are copied in blocks of this number.
+constexpr std::uint64_t kTextsAtOnce = 256;
+
 /// Returns the vertex types by vertex id; empty if there is only one type.
 std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   std::vector<TypeId> types;
@@ -66,7 +71,8 @@ Status RemoveKept(Store& store) {
 Status CheckSpace(Store& store, const CompactionInput& input) {
   std::uint64_t needed = 0;
   for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
-  needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16;
+  needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16 +
+            input.delta->text_bytes();
   std::uint64_t edge_bytes = input.change.weighted ? 4 : 0;
   for (const EdgeAttributeSchema& attribute : input.change.edge_attributes)
     edge_bytes += attribute.dim * DataTypeBytes(attribute.dtype);
@@ -93,10 +99,27 @@ std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
   return std::max(threads, 1U);
 }
 
-/// Returns a function that copies the texts of the codes of `holder` unchanged.
+/// Returns a function that writes the texts of the codes of `holder`: a copy of its dictionary,
+/// followed by the texts that commits added. Codes do not change, because commits that are written
+/// during the compaction contain codes, too.
 WriteTextsOf CarryTexts(const CompactionInput& input, const ArrayEntry& holder) {
-  return [store = input.store, holder](FileSystem& fs, const Path& root, std::string_view name) {
-    return CopyTexts(fs, store->GenerationFolder(), holder, store->manifest().files, root, name);
+  return [store = input.store, delta = input.delta, holder](
+             FileSystem& fs, const Path& root, std::string_view name) -> Result<TextFiles> {
+    if (!delta->FirstText(TextsIdOf(store->manifest(), holder)))
+      return CopyTexts(fs, store->GenerationFolder(), holder, store->manifest().files, root, name);
+    RHIZOME_ASSIGN_OR_RETURN(const auto texts, GraphTexts::Open(*store, holder, delta));
+    std::vector<std::string> block;
+    std::uint64_t first = 0;
+    const auto at = [&](std::uint64_t i) -> Result<std::string_view> {
+      if (i < first || i - first >= block.size()) {
+        first = i;
+        std::vector<std::int64_t> codes(std::min(kTextsAtOnce, texts->size() - i));
+        std::iota(codes.begin(), codes.end(), static_cast<std::int64_t>(i));
+        RHIZOME_ASSIGN_OR_RETURN(block, texts->TextsOf(codes));
+      }
+      return std::string_view(block[i - first]);
+    };
+    return WriteTexts(fs, root, name, {texts->size(), at, texts->added()});
   };
 }
 

@@ -17,7 +17,6 @@
 #include "index/topology/id_limit.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
-#include "storage/array/text_files.h"
 #include "storage/array/type_names.h"
 #include "storage/base/mutant.h"
 #include "storage/base/utf8.h"
@@ -44,6 +43,8 @@ std::string_view KindName(WriteBatch::Kind kind) {
       return "upsert edge";
     case WriteBatch::Kind::kDeleteEdge:
       return "delete edge";
+    case WriteBatch::Kind::kPutTexts:
+      return "put texts";
     default:
       return "put row";
   }
@@ -68,24 +69,22 @@ Status UnknownType(std::string_view what, const std::string& name,
 
 }  // namespace
 
-BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const Delta& delta,
+BatchResolver::BatchResolver(const Store& store, const GraphParts& parts,
+                             std::shared_ptr<const Delta> before, OpenDictionaries& dictionaries,
                              const WriteOptions& options)
     : store_(store),
       parts_(parts),
-      delta_(delta),
+      delta_(*before),
       options_(options),
-      builder_(delta.symmetric(), static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
-               static_cast<VertexId>(delta.vertices())) {
-  for (const EdgeAttributeInfo& attribute : parts.edge_attributes) {
-    const ArrayEntry* array = FindStoredArray(store.manifest().arrays, attribute.name + ".p0000");
-    texts_.push_back(array != nullptr && HasTexts(*array) ? array : nullptr);
-    any_texts_ = any_texts_ || texts_.back() != nullptr;
-  }
-}
+      builder_(delta_.symmetric(),
+               static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
+               static_cast<VertexId>(delta_.vertices())),
+      texts_(store, parts, std::move(before), dictionaries, builder_) {}
 
 // Applies the operations in order to the builder. The first operation that fails ends the batch;
 // the message has its place and its vertex.
 Status BatchResolver::Resolve(const WriteBatch& batch) {
+  RHIZOME_RETURN_IF_ERROR(texts_.Find(batch));
   const auto operations = batch.operations();
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Status status = Apply(operations[i]);
@@ -114,6 +113,8 @@ Status BatchResolver::Apply(const Operation& operation) {
       return PutEdge(operation);
     case WriteBatch::Kind::kDeleteEdge:
       return DeleteEdge(operation);
+    case WriteBatch::Kind::kPutTexts:
+      return PutTexts(operation);
     default:
       return PutRow(operation);
   }
@@ -148,10 +149,9 @@ Status BatchResolver::PutEdge(const Operation& operation) {
 
 // Converts attribute values to the representation of the delta. An empty list means zeros, or no
 // texts.
-Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
-    std::span<const EdgeValue> values) const {
+Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(std::span<const EdgeValue> values) {
   std::vector<std::int64_t> bits;
-  if (values.empty() && !any_texts_) return bits;
+  if (values.empty() && !texts_.any_attribute()) return bits;
   const std::vector<EdgeValue> none(values.empty() ? EdgeValueCount(parts_.edge_attributes) : 0);
   if (values.empty()) values = none;
   bits.reserve(values.size());
@@ -164,10 +164,11 @@ Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
   return bits;
 }
 
-Result<std::int64_t> BatchResolver::BitsOf(std::size_t attribute, const EdgeValue& value) const {
+Result<std::int64_t> BatchResolver::BitsOf(std::size_t attribute, const EdgeValue& value) {
   const EdgeAttributeInfo& info = parts_.edge_attributes[attribute];
-  const ArrayEntry* const texts = texts_[attribute];
+  const ArrayEntry* const texts = texts_.OfAttribute(attribute);
   if (texts != nullptr && !value.given()) return -1;
+  if (texts != nullptr && value.text() != nullptr) return texts_.CodeOf(*texts, *value.text());
   const auto kept = value.BitsAs(info.dtype);
   if (!kept)
     return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given that it cannot hold",
@@ -176,17 +177,8 @@ Result<std::int64_t> BatchResolver::BitsOf(std::size_t attribute, const EdgeValu
     if (const auto reason = LostInFloat32(std::bit_cast<double>(*kept)))
       return Fail(Invalid("a value of the edge attribute '{}', {}, {}", info.name,
                           std::bit_cast<double>(*kept), *reason));
-  if (texts != nullptr) RHIZOME_RETURN_IF_ERROR(CheckCode(*texts, *kept));
+  if (texts != nullptr) RHIZOME_RETURN_IF_ERROR(texts_.CheckCode(*texts, *kept));
   return *kept;
-}
-
-// Checks that a code of an array of texts has a text, or is -1.
-Status BatchResolver::CheckCode(const ArrayEntry& array, std::int64_t code) const {
-  RHIZOME_ASSIGN_OR_RETURN(const TextsShape shape, ShapeOfTexts(array));
-  if (code == -1 || (code >= 0 && static_cast<std::uint64_t>(code) < shape.texts))
-    return Status::Ok();
-  return Invalid("code {} of '{}' has no text; codes are in [0, {}), or -1 (none)", code,
-                 ShownName(array.name), shape.texts);
 }
 
 Status BatchResolver::DeleteEdge(const Operation& operation) {
@@ -204,16 +196,36 @@ Status BatchResolver::DeleteEdge(const Operation& operation) {
   return Status::Ok();
 }
 
-Status BatchResolver::PutRow(const Operation& operation) {
-  const Manifest& manifest = store_.manifest();
-  const ArrayEntry* array = manifest.FindArray(operation.name);
+Result<const ArrayEntry*> BatchResolver::FindArray(const std::string& name) const {
+  const ArrayEntry* array = store_.manifest().FindArray(name);
   if (array == nullptr || array->name.ends_with(kSidecarSuffix)) {
     // The store's own error message lists the existing arrays.
-    const auto opened = store_.OpenArray(operation.name);
-    return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
+    const auto opened = store_.OpenArray(name);
+    return Fail(Invalid("{}", opened ? "this array holds checksums" : opened.error().message()));
   }
   if (IsOfEdges(*array))
-    return Invalid("array '{}' has a row for each edge", ShownName(array->name));
+    return Fail(Invalid("array '{}' has a row for each edge", ShownName(array->name)));
+  return array;
+}
+
+Status BatchResolver::PutTexts(const Operation& operation) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry* const array, FindArray(operation.name));
+  if (!HasTexts(*array))
+    return Invalid("array '{}' holds numbers ({}), but texts were given", ShownName(array->name),
+                   DataTypeName(array->dtype));
+  if (operation.texts.size() != array->dim)
+    return Invalid("{} texts were given, but a row of array '{}' has {}", operation.texts.size(),
+                   ShownName(array->name), array->dim);
+  std::vector<std::int64_t> codes;
+  for (const std::string& text : operation.texts) {
+    RHIZOME_ASSIGN_OR_RETURN(codes.emplace_back(), texts_.CodeOf(*array, text));
+  }
+  const auto bytes = std::as_bytes(std::span(codes));
+  return AddRow(operation, *array, row_bytes_.emplace_back(bytes.begin(), bytes.end()));
+}
+
+Status BatchResolver::PutRow(const Operation& operation) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry* const array, FindArray(operation.name));
   const std::string_view dtype = DataTypeName(array->dtype);
   const bool other_type = !operation.row_type.empty() && operation.row_type != dtype;
   if (other_type && !RHIZOME_MUTANT("the type of a row is not checked"))
@@ -234,11 +246,16 @@ Status BatchResolver::PutRow(const Operation& operation) {
   if (HasTexts(*array)) {
     std::vector<std::int64_t> codes(array->dim);
     std::memcpy(codes.data(), operation.row.data(), operation.row.size());
-    for (const std::int64_t code : codes) RHIZOME_RETURN_IF_ERROR(CheckCode(*array, code));
+    for (const std::int64_t code : codes) RHIZOME_RETURN_IF_ERROR(texts_.CheckCode(*array, code));
   }
+  return AddRow(operation, *array, operation.row);
+}
+
+Status BatchResolver::AddRow(const Operation& operation, const ArrayEntry& array,
+                             std::span<const std::byte> row) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
-  builder_.PutRow(array->array_id, vertex);
-  rows_.push_back({array->array_id, vertex, operation.row});
+  builder_.PutRow(array.array_id, vertex);
+  rows_.push_back({array.array_id, vertex, row});
   return Status::Ok();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "index/delta/batch_texts.h"
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
 #include "rhizome/status.h"
@@ -22,18 +24,22 @@ inline namespace internal {
 /// Ownership: borrows all constructor arguments.
 class BatchResolver {
  public:
-  BatchResolver(const Store& store, const GraphParts& parts, const Delta& delta,
-                const WriteOptions& options);
+  BatchResolver(const Store& store, const GraphParts& parts, std::shared_ptr<const Delta> before,
+                OpenDictionaries& dictionaries, const WriteOptions& options);
 
   /// Resolves `batch` into builder() and rows().
   /// Errors: kInvalidArgument, naming the operation: an unknown array or edge type, a row of the
   /// wrong width or type, an attribute of the wrong type, an id of another kind than the store's, a
-  /// weight that is not finite; kNotFound, an unknown vertex (see WriteOptions).
+  /// weight that is not finite, a text that cannot be stored; kNotFound, an unknown vertex (see
+  /// WriteOptions); errors of reading a dictionary of texts.
   Status Resolve(const WriteBatch& batch);
 
   /// Returns the changes of the resolved batch.
   DeltaRunBuilder& builder() { return builder_; }
   const std::vector<DeltaRow>& rows() const { return rows_; }
+
+  /// Returns the bytes of rows that the resolver made; rows() borrows from them and from the batch.
+  std::vector<std::vector<std::byte>> TakeRowBytes() { return std::move(row_bytes_); }
   std::uint64_t vertices_added() const { return builder_.pending().vertex_types.size(); }
 
  private:
@@ -43,9 +49,12 @@ class BatchResolver {
   Status PutEdge(const Operation& operation);
   Status DeleteEdge(const Operation& operation);
   Status PutRow(const Operation& operation);
-  Result<std::vector<std::int64_t>> AttributeBits(std::span<const EdgeValue> values) const;
-  Result<std::int64_t> BitsOf(std::size_t attribute, const EdgeValue& value) const;
-  Status CheckCode(const ArrayEntry& array, std::int64_t code) const;
+  Status PutTexts(const Operation& operation);
+  Result<const ArrayEntry*> FindArray(const std::string& name) const;
+  Status AddRow(const Operation& operation, const ArrayEntry& array,
+                std::span<const std::byte> row);
+  Result<std::vector<std::int64_t>> AttributeBits(std::span<const EdgeValue> values);
+  Result<std::int64_t> BitsOf(std::size_t attribute, const EdgeValue& value);
   Result<ExternalId> OwnKind(const ExternalId& id) const;
   std::optional<VertexId> Find(const ExternalId& id) const;
   Result<VertexId> FindOrAdd(const ExternalId& id);
@@ -56,10 +65,10 @@ class BatchResolver {
   const GraphParts& parts_;
   const Delta& delta_;
   const WriteOptions& options_;
-  std::vector<const ArrayEntry*> texts_;  // by edge attribute: its array; null: it holds no texts
-  bool any_texts_ = false;
   DeltaRunBuilder builder_;
+  BatchTexts texts_;
   std::vector<DeltaRow> rows_;
+  std::vector<std::vector<std::byte>> row_bytes_;
   // Changes of ids within the batch: the vertex that the batch added, or nullopt after it deleted
   // one.
   std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;

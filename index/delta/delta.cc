@@ -59,6 +59,8 @@ std::shared_ptr<const Delta> Delta::With(DeltaRun run) const {
   next->any_deleted_ = any_deleted_ || !run.deleted.empty();
   next->vertex_types_ = WithNames(vertex_types_, run.new_vertex_types);
   next->edge_types_ = WithNames(edge_types_, run.new_edge_types);
+  for (const DeltaTexts& added : run.texts)
+    for (const std::string& text : added.texts) next->text_bytes_ += text.size();
   auto& runs = next->runs_;
   runs.push_back(std::make_shared<const DeltaRun>(std::move(run)));
   while (runs.size() > 1 && runs[runs.size() - 2]->size() < 2 * runs.back()->size()) {
@@ -82,14 +84,48 @@ std::uint64_t Delta::deleted_vertices() const {
 }
 
 DeltaContext Delta::Context() const {
-  return {.symmetric = base_.symmetric,
-          .string_ids = base_.string_ids,
-          .attribute_count = base_.attribute_count,
-          .vertices = vertices_,
-          .vertex_types = vertex_types_->size(),
-          .edge_types = edge_types_->size(),
-          .previous = sequence_,
-          .first = runs_.empty()};
+  DeltaContext context{.symmetric = base_.symmetric,
+                       .string_ids = base_.string_ids,
+                       .attribute_count = base_.attribute_count,
+                       .vertices = vertices_,
+                       .vertex_types = vertex_types_->size(),
+                       .edge_types = edge_types_->size(),
+                       .previous = sequence_,
+                       .first = runs_.empty(),
+                       .texts = {}};
+  for (const auto& run : runs_)
+    for (const DeltaTexts& added : run->texts) context.texts[added.id] = added.end();
+  return context;
+}
+
+std::optional<std::int64_t> Delta::FirstText(TextsId dictionary) const {
+  for (const auto& run : runs_)
+    if (const DeltaTexts* added = FindTexts(run->texts, dictionary)) return added->first;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> Delta::EndOfTexts(TextsId dictionary) const {
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run)
+    if (const DeltaTexts* added = FindTexts((*run)->texts, dictionary)) return added->end();
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> Delta::FindText(TextsId dictionary, std::string_view text) const {
+  for (const auto& run : runs_) {
+    const DeltaTexts* added = FindTexts(run->texts, dictionary);
+    if (added == nullptr) continue;
+    if (const auto code = added->Find(text)) return code;
+  }
+  return std::nullopt;
+}
+
+const std::string* Delta::TextOf(TextsId dictionary, std::int64_t code) const {
+  for (const auto& run : runs_) {
+    const DeltaTexts* added = FindTexts(run->texts, dictionary);
+    if (added != nullptr && code >= added->first && code < added->end())
+      return &added->texts[static_cast<std::size_t>(code - added->first)];
+  }
+  return nullptr;
 }
 
 std::optional<VertexId> Delta::Find(const ExternalId& id) const {

@@ -77,6 +77,16 @@ class Delta {
   const ExternalId& IdOf(VertexId vertex) const;
   TypeId TypeOf(VertexId vertex) const;
 
+  /// The texts that commits added to a dictionary. EndOfTexts returns the code above the last one;
+  /// nullopt if there is none. TextOf accepts a code of an added text; nullptr if there is none.
+  std::optional<std::int64_t> FirstText(TextsId dictionary) const;
+  std::optional<std::int64_t> EndOfTexts(TextsId dictionary) const;
+  std::optional<std::int64_t> FindText(TextsId dictionary, std::string_view text) const;
+  const std::string* TextOf(TextsId dictionary, std::int64_t code) const;
+
+  /// Returns the bytes of all added texts.
+  std::uint64_t text_bytes() const { return text_bytes_; }
+
   /// Returns the last commit that put a vertex's row; nullopt if the generation's row is current.
   std::optional<std::uint64_t> RowCommit(std::uint64_t array_id, VertexId vertex) const;
 
@@ -106,6 +116,7 @@ class Delta {
   std::uint64_t commits_ = 0;
   std::uint64_t vertices_ = 0;
   bool any_deleted_ = false;
+  std::uint64_t text_bytes_ = 0;
   std::shared_ptr<const std::vector<std::string>> vertex_types_;
   std::shared_ptr<const std::vector<std::string>> edge_types_;
 };

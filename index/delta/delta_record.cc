@@ -9,8 +9,11 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <unordered_set>
+#include <utility>
 
 #include "index/topology/id_limit.h"
+#include "storage/array/text_files.h"
 #include "storage/array/type_names.h"
 #include "storage/base/bytes.h"
 #include "storage/base/utf8.h"
@@ -23,6 +26,8 @@ namespace {
 
 // Bits of an edge's flags.
 constexpr std::uint8_t kErase = 1;
+
+constexpr std::size_t kMaxDictionaries = std::size_t{1} << 20;
 
 bool Encoded(const DeltaEdge& edge, bool symmetric) {
   return !symmetric || edge.vertex <= edge.neighbor;
@@ -47,6 +52,17 @@ void EncodeEdges(ByteWriter& out, const DeltaRun& run, bool symmetric) {
     out.Number(std::bit_cast<std::uint32_t>(edge.weight));
     for (std::uint32_t a = 0; a < run.attribute_count; ++a)
       out.Number(run.attributes[std::size_t{edge.number} * run.attribute_count + a]);
+  }
+}
+
+/// A record without texts ends before them, so that older builds can read it.
+void EncodeTexts(ByteWriter& out, const std::vector<DeltaTexts>& texts) {
+  if (texts.empty()) return;
+  out.Number(std::uint64_t{texts.size()});
+  for (const DeltaTexts& added : texts) {
+    out.Number(added.id);
+    out.Number(added.first);
+    EncodeNames(out, added.texts);
   }
 }
 
@@ -76,6 +92,7 @@ class Decoder {
     ReadEdges();
     ReadDeleted();
     ReadRows();
+    if (version >= kDeltaRecordVersion) ReadTexts();
     if (in_.left() > 0) in_.Refuse("end", "has extra bytes");
     RHIZOME_RETURN_IF_ERROR(in_.status());
     DeltaRun run = builder_.Finish(sequence);
@@ -157,6 +174,33 @@ class Decoder {
     }
   }
 
+  void ReadTexts() {
+    const std::size_t count = in_.Count("dictionaries", 28, kMaxDictionaries);
+    TextsId last = 0;
+    for (std::size_t d = 0; d < count && in_.ok(); ++d) {
+      const auto id = in_.Number<TextsId>("dictionary");
+      if (d > 0 && id <= last) in_.Refuse("dictionary", "is not sorted or not unique");
+      last = id;
+      const auto first = in_.Number<std::uint64_t>("first code");
+      const auto known = context_.texts.find(id);
+      if (known != context_.texts.end() && first != static_cast<std::uint64_t>(known->second))
+        in_.Refuse("first code", fmt::format("is not {}", known->second));
+      const std::size_t texts = in_.Count("texts", 5, kMaxTexts);
+      if (texts == 0 || first > kMaxTexts - texts) in_.Refuse("texts", "are none or too many");
+      ReadTextsOf(id, static_cast<std::int64_t>(first), texts);
+    }
+  }
+
+  void ReadTextsOf(TextsId id, std::int64_t first, std::size_t count) {
+    std::unordered_set<std::string> seen;
+    for (std::size_t i = 0; i < count && in_.ok(); ++i) {
+      std::string text = in_.String("text", kMaxCodedTextBytes);
+      if (text.empty() || !IsUtf8(text)) in_.Refuse("text", "is empty or not UTF-8");
+      if (!seen.insert(text).second) in_.Refuse("text", "is repeated");
+      if (in_.ok()) builder_.AddText(id, first + static_cast<std::int64_t>(i), std::move(text));
+    }
+  }
+
   ByteReader in_;
   const DeltaContext& context_;
   DeltaRunBuilder builder_;
@@ -172,7 +216,8 @@ std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext
   const bool plain = ArePlainTypes(run.new_edge_types) && ArePlainTypes(run.new_vertex_types) &&
                      context.edge_types + run.new_edge_types.size() <= kMaxPlainTypes &&
                      context.vertex_types + run.new_vertex_types.size() <= kMaxPlainTypes;
-  out.Number(plain ? kPlainDeltaRecordVersion : kDeltaRecordVersion);
+  const std::uint8_t version = plain ? kPlainDeltaRecordVersion : kTypesDeltaRecordVersion;
+  out.Number(run.texts.empty() ? version : kDeltaRecordVersion);
   out.Number(run.last_sequence);
   out.Number(context.previous);
   WriteHistoryState(out, run.state);
@@ -195,6 +240,7 @@ std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext
     out.Number(row.array_id);
     out.Number(row.vertex);
   }
+  EncodeTexts(out, run.texts);
   return out.Take();
 }
 

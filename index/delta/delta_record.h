@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct DeltaContext {
   /// that the generation includes.
   std::uint64_t previous = 0;
   bool first = true;
+
+  /// By dictionary, the code after the last text that earlier commits added to it.
+  std::map<TextsId, std::int64_t> texts = {};
 };
 
 /// Encodes a commit's record in the catalogue: the run with its out-side, each symmetric pair once

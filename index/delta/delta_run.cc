@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "storage/base/check.h"
+
 namespace rhizome {
 inline namespace internal {
 
@@ -152,6 +154,7 @@ std::shared_ptr<const DeltaRun> MergeRuns(const DeltaRun& older, const DeltaRun&
                  std::back_inserter(merged->rows), RowLess);
   merged->new_edge_types = Joined(older.new_edge_types, newer.new_edge_types);
   merged->new_vertex_types = Joined(older.new_vertex_types, newer.new_vertex_types);
+  merged->texts = MergeTexts(older.texts, newer.texts);
   return merged;
 }
 
@@ -182,6 +185,16 @@ VertexId DeltaRunBuilder::AddVertex(ExternalId id, TypeId type) {
   return run_.first_vertex + static_cast<VertexId>(run_.vertex_types.size()) - 1;
 }
 
+void DeltaRunBuilder::AddText(TextsId dictionary, std::int64_t code, std::string text) {
+  const auto at = std::lower_bound(run_.texts.begin(), run_.texts.end(), dictionary,
+                                   [](const DeltaTexts& one, TextsId id) { return one.id < id; });
+  const bool known = at != run_.texts.end() && at->id == dictionary;
+  DeltaTexts& added =
+      known ? *at : *run_.texts.insert(at, DeltaTexts{.id = dictionary, .first = code});
+  RHIZOME_CHECK(added.end() == code);
+  added.texts.push_back(std::move(text));
+}
+
 DeltaRun DeltaRunBuilder::Finish(std::uint64_t sequence) {
   DeltaRun run = std::exchange(run_, {});
   run.first_sequence = run.last_sequence = sequence;
@@ -195,6 +208,7 @@ DeltaRun DeltaRunBuilder::Finish(std::uint64_t sequence) {
       [&](std::uint32_t a, std::uint32_t b) { return run.vertex_ids[a] < run.vertex_ids[b]; });
   std::sort(run.deleted.begin(), run.deleted.end());
   run.deleted.erase(std::unique(run.deleted.begin(), run.deleted.end()), run.deleted.end());
+  for (DeltaTexts& added : run.texts) added.Sort();
   for (DeltaRowRef& row : run.rows) row.sequence = sequence;
   std::sort(run.rows.begin(), run.rows.end(), RowLess);
   const auto same = [](const DeltaRowRef& a, const DeltaRowRef& b) {

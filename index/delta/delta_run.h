@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/delta/delta_texts.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/types.h"
 
@@ -76,12 +77,15 @@ struct DeltaRun {
   std::vector<DeltaRowRef> rows;            ///< by (array, vertex), each once
   std::vector<std::string> new_edge_types;  ///< names, in order of their numbers
   std::vector<std::string> new_vertex_types;
+  std::vector<DeltaTexts> texts;  ///< by dictionary
 
   /// Returns the number of entries, as `info` counts them: edges (a pair of a symmetric store
-  /// twice), tombstones, vertices and rows.
+  /// twice), tombstones, vertices, rows and texts.
   std::uint64_t size() const {
-    return out.size() + vertex_types.size() + deleted.size() + rows.size() + new_edge_types.size() +
-           new_vertex_types.size();
+    std::uint64_t entries = out.size() + vertex_types.size() + deleted.size() + rows.size() +
+                            new_edge_types.size() + new_vertex_types.size();
+    for (const DeltaTexts& added : texts) entries += added.texts.size();
+    return entries;
   }
 
   const std::vector<DeltaEdge>& list(Direction direction, bool symmetric) const {
@@ -114,6 +118,9 @@ class DeltaRunBuilder {
   }
   void AddEdgeType(std::string name) { run_.new_edge_types.push_back(std::move(name)); }
   void AddVertexType(std::string name) { run_.new_vertex_types.push_back(std::move(name)); }
+
+  /// Adds a text with its code, which must follow the code that was added to this dictionary last.
+  void AddText(TextsId dictionary, std::int64_t code, std::string text);
 
   /// Returns the changes so far, unsorted.
   const DeltaRun& pending() const { return run_; }

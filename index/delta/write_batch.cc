@@ -7,7 +7,7 @@
 namespace rhizome {
 
 std::optional<std::int64_t> EdgeValue::BitsAs(DataType dtype) const {
-  if (kind_ == Kind::kTooLarge) return std::nullopt;
+  if (kind_ == Kind::kTooLarge || kind_ == Kind::kText) return std::nullopt;
   const bool floats = dtype != DataType::kInt64;
   if (floats == (kind_ == Kind::kFloat)) return bits_;
   if (!floats || !IsExact(bits_, dtype)) return std::nullopt;
@@ -20,6 +20,8 @@ std::string_view EdgeValue::type_name() const {
       return "int64";
     case Kind::kFloat:
       return "float64";
+    case Kind::kText:
+      return "text";
     default:
       return "uint64";
   }
@@ -56,6 +58,13 @@ void WriteBatch::DeleteEdge(ExternalId src, ExternalId dst, std::string_view typ
 
 void WriteBatch::PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row) {
   AddRow(std::move(id), array, {row.begin(), row.end()}, {});
+}
+
+void WriteBatch::PutTexts(ExternalId id, std::string_view array, std::vector<std::string> texts) {
+  operations_.push_back({.kind = Kind::kPutTexts,
+                         .id = std::move(id),
+                         .name = std::string(array),
+                         .texts = std::move(texts)});
 }
 
 void WriteBatch::PutRows(std::span<const ExternalId> ids, std::string_view array,

@@ -467,6 +467,7 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
                            .read_rows = {}};
     RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DescribeArray(about, edge_order.size(), array_id));
     const auto texts = input_.attribute_texts.find(attribute.name());
+    if (texts != input_.attribute_texts.end()) RemoveShapeOfTexts(entry);
     if (texts != input_.attribute_texts.end() && partition == 0)
       RHIZOME_RETURN_IF_ERROR(AddTexts(texts->second.write, entry));
     RHIZOME_ASSIGN_OR_RETURN(auto writer,

@@ -249,6 +249,7 @@ class ChangeFeed::Impl {
     context_.edge_types += run_.new_edge_types.size();
     context_.previous = run_.last_sequence;
     context_.first = false;
+    for (const DeltaTexts& added : run_.texts) context_.texts[added.id] = added.end();
     vertex_types_.insert(vertex_types_.end(), run_.new_vertex_types.begin(),
                          run_.new_vertex_types.end());
     edge_types_.insert(edge_types_.end(), run_.new_edge_types.begin(), run_.new_edge_types.end());

@@ -45,9 +45,9 @@ constexpr std::uint64_t kReportEdges = std::uint64_t{1}
 /// Attributes that refer to the store's own commits or to its numbers of rows, which another store
 /// does not have. Without them, an array that `infer` computed counts as computed from the first
 /// commit of the store that reads the folder.
-constexpr std::array<std::string_view, 7> kFactsOfStore = {
-    "snapshot",          kCommitsAttribute, kStaleRowsAttribute,    kLostRowsAttribute,
-    kRowsGivenAttribute, kTextsAttribute,   kTextsPerChunkAttribute};
+constexpr std::array<std::string_view, 8> kFactsOfStore = {
+    "snapshot",          kCommitsAttribute, kStaleRowsAttribute,     kLostRowsAttribute,
+    kRowsGivenAttribute, kTextsAttribute,   kTextsPerChunkAttribute, kTextsAddedAttribute};
 
 /// A file that is written in pieces. Threads: one at a time.
 class FolderFile {

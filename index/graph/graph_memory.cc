@@ -56,7 +56,8 @@ Result<std::uint64_t> HeldByGraph(const GraphSnapshot& graph) {
       MeasurePartitions(graph.store(), [&](std::uint32_t p) { return graph.is_loaded(p); }));
   const bool lists_are_loaded = graph.partition_count() == 0 || graph.partition(0).resident();
   return OrderAndIdBytes(graph.store().manifest()) + topology.rest +
-         (lists_are_loaded ? topology.lists : 0) + graph.delta_size().entries * kBytesOfDeltaEntry;
+         (lists_are_loaded ? topology.lists : 0) + graph.delta_size().entries * kBytesOfDeltaEntry +
+         graph.delta()->text_bytes();
 }
 
 }  // namespace internal

@@ -94,6 +94,7 @@ Status GraphWriter::Switch(const std::function<Result<Base>()>& change,
   auto state = make_(base);
   RHIZOME_RETURN_IF_ERROR(commit());
   base_ = std::move(base);
+  dictionaries_.Clear();
   show_(std::move(state));
   return Status::Ok();
 }
@@ -163,7 +164,7 @@ void GraphWriter::Count(const Group& group, const std::vector<Resolved>& resolve
 }
 
 void GraphWriter::Resolve(Request& request, std::uint64_t& sequence, Next& next) {
-  BatchResolver resolver(*base_.store, *base_.parts, *next.delta, request.options);
+  BatchResolver resolver(*base_.store, *base_.parts, next.delta, dictionaries_, request.options);
   if (Status refused = resolver.Resolve(*request.batch); !refused.ok()) {
     request.result = Fail(std::move(refused));
     return;
@@ -182,8 +183,10 @@ void GraphWriter::Resolve(Request& request, std::uint64_t& sequence, Next& next)
   }
   run.state.commits = SealDeltaRecord(record, next.history.commits, resolver.rows());
   next.history = run.state;
-  next.resolved.push_back(
-      {.sequence = sequence, .record = std::move(record), .rows = resolver.rows()});
+  next.resolved.push_back({.sequence = sequence,
+                           .record = std::move(record),
+                           .rows = resolver.rows(),
+                           .row_bytes = resolver.TakeRowBytes()});
   next.delta = next.delta->With(std::move(run));
   ++sequence;
 }

@@ -8,6 +8,7 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
+#include "index/delta/graph_texts.h"
 #include "rhizome/status.h"
 #include "rhizome/store.h"
 #include "rhizome/write_batch.h"
@@ -96,6 +97,7 @@ class GraphWriter {
     std::uint64_t sequence = 0;
     std::vector<std::byte> record;
     std::vector<DeltaRow> rows;
+    std::vector<std::vector<std::byte>> row_bytes;  // of those rows that the batch has as texts
   };
   /// The result of resolving a group.
   struct Next {
@@ -123,7 +125,9 @@ class GraphWriter {
   Request* last_ RHIZOME_GUARDED_BY(mutex_) = nullptr;
   std::size_t queued_ RHIZOME_GUARDED_BY(mutex_) = 0;
 
-  Base base_;  // used by the request that is first in the queue
+  // Used by the request that is first in the queue.
+  Base base_;
+  OpenDictionaries dictionaries_;  // of base_.store
 };
 
 }  // namespace internal

@@ -6,11 +6,11 @@
 #include <numeric>
 #include <utility>
 
+#include "index/delta/graph_texts.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/exceptions.h"
 #include "storage/section/untrusted_json.h"
-#include "storage/store/text_dictionary.h"
 
 namespace rhizome {
 namespace {
@@ -43,7 +43,7 @@ class TextValues::Impl {
  public:
   std::shared_ptr<const GraphSnapshot> graph;
   ArrayEntry codes;
-  std::shared_ptr<const TextDictionary> texts;
+  std::shared_ptr<const GraphTexts> texts;
 };
 
 TextValues::TextValues(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const TextValues>> TextValues::OpenIfAny(const Graph& gra
   const Store& store = impl->graph->store();
   const ArrayEntry* codes = FindCodes(store.manifest(), array);
   if (codes == nullptr) return nullptr;
-  RHIZOME_ASSIGN_OR_RETURN(impl->texts, TextDictionary::Open(store, *codes));
+  RHIZOME_ASSIGN_OR_RETURN(impl->texts, GraphTexts::Open(store, *codes, impl->graph->delta()));
   if (impl->texts == nullptr) return nullptr;
   impl->codes = *codes;
   return std::shared_ptr<const TextValues>(new TextValues(std::move(impl)));

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <unordered_set>
 #include <utility>
 
 #include "index/ingest/array_file.h"
@@ -49,19 +51,38 @@ AttributeTexts TextCodes::Sort() && {
   for (std::size_t code = 0; code < held->order.size(); ++code)
     sorted.codes[static_cast<std::size_t>(held->order[code])] = static_cast<std::int64_t>(code);
   sorted.write = [held](FileSystem& fs, const Path& root, std::string_view holder) {
-    const SortedTexts texts{held->order.size(), [&](std::uint64_t code) {
-                              return held->keys.At(static_cast<std::uint64_t>(held->order[code]));
-                            }};
+    const TextList texts{held->order.size(), [&](std::uint64_t code) {
+                           return held->keys.At(static_cast<std::uint64_t>(held->order[code]));
+                         }};
     return WriteTexts(fs, root, holder, texts);
   };
   return sorted;
 }
 
+namespace {
+
+/// Returns the number of the last texts that do not ascend (TextList::added).
+/// Errors: kInvalidArgument, one of them occurs twice.
+Result<std::uint64_t> CountAdded(const std::vector<std::string>& texts) {
+  const auto end = std::adjacent_find(texts.begin(), texts.end(), std::greater_equal<>());
+  if (end == texts.end()) return 0;
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& text : texts) {
+    if (!seen.insert(text).second)
+      return Fail(Status::InvalidArgument(fmt::format("the text '{}' is listed twice", text)));
+  }
+  return static_cast<std::uint64_t>(texts.end() - end) - 1;
+}
+
+}  // namespace
+
 WriteTextsOf WriterOf(std::shared_ptr<const std::vector<std::string>> texts) {
-  return [texts = std::move(texts)](FileSystem& fs, const Path& root, std::string_view holder) {
-    return WriteTexts(fs, root, holder, {texts->size(), [&](std::uint64_t code) {
-                                           return std::string_view((*texts)[code]);
-                                         }});
+  return [texts = std::move(texts)](FileSystem& fs, const Path& root,
+                                    std::string_view holder) -> Result<TextFiles> {
+    const auto added = CountAdded(*texts);
+    if (!added) return Fail(added.error().WithContext(fmt::format("array '{}'", holder)));
+    const auto at = [&](std::uint64_t code) { return std::string_view((*texts)[code]); };
+    return WriteTexts(fs, root, holder, {texts->size(), at, *added});
   };
 }
 

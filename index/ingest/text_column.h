@@ -54,7 +54,8 @@ class TextColumn {
   std::vector<std::int64_t> numbers_;  // by accepted line
 };
 
-/// Returns a function that writes these texts, which ascend.
+/// Returns a function that writes these texts, whose codes are their positions. They ascend, or
+/// were exported from a store to which updates added texts.
 WriteTextsOf WriterOf(std::shared_ptr<const std::vector<std::string>> texts);
 
 /// Turns an array of int64 codes into an array of these texts (ArrayFile::texts). Its rows are

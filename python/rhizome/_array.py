@@ -76,7 +76,8 @@ class Array(_core.Array):
         """Returns the texts of vertices in an array of texts, such as a property ``title``; None: it has no text.
 
         ``ids``: vertex ids int64 [n], or anything that NumPy converts to integers. Brackets return the codes instead:
-        -1, or the position of the text among all texts of the array. In ``label`` the codes are the classes.
+        -1, or the position of the text among all texts of the array, which never changes. In ``label`` the codes are
+        the classes.
         Errors: InvalidArgument, the array holds numbers; IndexError; TypeError; Corruption; IoError.
         """
         return _core.texts_of_vertices(self.graph._core, self.name, ids)

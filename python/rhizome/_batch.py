@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._graph import Graph
 
 #: Values of the attributes of one edge, by name. A store with a single value per edge also accepts a sequence of it.
-Attributes = Union[Mapping[str, Any], Sequence[float]]
+Attributes = Union[Mapping[str, Any], Sequence[Any]]
 
 
 class Batch:
@@ -92,8 +92,8 @@ class Batch:
         """Adds an edge, in addition to existing equal ones. Missing end vertices are added.
 
         ``type``: "" is the first. ``attributes``: values by name, ``{"amount": 300}``; the names are those of
-        ``graph.edge_attributes``. An attribute with several values takes a sequence of them. Attributes that are not
-        named are 0, or have no text.
+        ``graph.edge_attributes``. An attribute with several values takes a sequence of them; an attribute of texts
+        takes a str, which may be new to the store. Attributes that are not named are 0, or have no text.
         Errors: InvalidArgument, an unknown name, or values without names where the store has several; ValueError, the
         number of values.
         """
@@ -110,7 +110,8 @@ class Batch:
 
         ``type``: the name of the type of all edges, or a name for each, [n]. ``weights``: floats [n]; None: 1.
         ``attributes``: by name, ints, floats or times (int64 microseconds since 1970 UTC in the store), [n] or [n, values
-        per edge]; attributes that are not named are 0.
+        per edge]; for an attribute of texts str, which may be new to the store, or None. Attributes that are not named
+        are 0, or have no text.
         Instead of ``src`` and ``dst``, one table of pandas, pyarrow or polars, or a dict of columns:
         ``put_edges(frame)``. Its columns are the ends (named as for ``ingest``, such as ``src`` and ``dst``; external
         ids), and optionally ``type``, ``weight``, and attributes under their names.
@@ -150,15 +151,24 @@ class Batch:
         """Replaces the rows of vertices in an array.
 
         ``ids``: a list of external ids, or an array of vertex ids, [n]; ``rows``: [n, dim]. Numbers are converted only
-        within their kind (float64 to float32).
+        within their kind (float64 to float32). An array of texts takes a list or column of str (None: no text), which
+        may be new to the store, except in ``label``; or their codes.
         Errors: NotFound, no such array; IndexError; TypeError; ValueError, the shapes do not match.
         """
         target = self._graph[array]
+        if target.attributes.get("type") == "text":
+            texts = _texts(array, rows)
+            if texts is not None:
+                self._core.put_texts(array, _named(ids, "ids"), [[text] for text in texts])
+                return
         matrix, _ = lent(as_rows(rows, target.dtype, target.shape[1], array))
         self._core.put_rows(array, _named(ids, "ids"), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
-        """Replaces the row, [dim], of one vertex in an array. Errors: as for put_rows."""
+        """Replaces the row, [dim], of one vertex in an array; one of texts takes a str. Errors: as for put_rows."""
+        if isinstance(row, str) or row is None:
+            self.put_rows(array, [id], [row])
+            return
         self.put_rows(array, [id], as_array(row).reshape(1, -1))
 
     def _values_of_one(self, attributes: Attributes) -> Sequence[Any]:
@@ -180,9 +190,9 @@ class Batch:
             values += one
         return values
 
-    def _columns(self, attributes: Mapping[str, Any] | Sequence[Any], edges: int) -> list[np.ndarray | None]:
-        """Returns the values of many edges in the order of the store, an array [edges] for each; None: not given;
-        empty: none is given."""
+    def _columns(self, attributes: Mapping[str, Any] | Sequence[Any], edges: int) -> list[np.ndarray | list[str] | None]:
+        """Returns the values of many edges in the order of the store, an array or texts [edges] for each; None: not
+        given; empty: none is given."""
         if not isinstance(attributes, (Mapping, list, tuple)):
             raise TypeError(f"attributes must be a dict of arrays by name, not {type(attributes).__name__}")
         if not len(attributes):
@@ -192,10 +202,14 @@ class Batch:
                 raise InvalidArgument(self._say_names(f"{len(attributes)} arrays without names"))
             attributes = {self._only_attribute(): attributes[0]}
         by_name = self._by_name(attributes)
-        columns: list[np.ndarray | None] = []
+        columns: list[np.ndarray | list[str] | None] = []
         for name, _, dim, meaning in self._graph._core.edge_attributes():
             if name not in by_name:
                 columns += [None] * dim
+                continue
+            texts = _texts(name, by_name[name]) if meaning.get("type") == "text" else None
+            if texts is not None:
+                columns.append(texts)
                 continue
             given = _values(name, by_name[name], meaning.get("type", ""))
             matrix = given.reshape(len(given), -1) if given.ndim <= 2 and len(given) else given
@@ -244,6 +258,14 @@ def _named(ids: Any, what: str) -> Any:
     if array.ndim != 1:
         raise TypeError(f"{what} must be a list of external ids, or an array of vertex ids with one dimension")
     return array
+
+
+def _texts(name: str, values: Any) -> list[str] | None:
+    """Returns texts, [n], "" where nothing is; None if the values are numbers."""
+    column = column_of(name, list(values) if isinstance(values, tuple) else values)
+    if isinstance(column.values, list):
+        return column.values
+    return None
 
 
 def _values(name: str, values: Any, type: str) -> np.ndarray:

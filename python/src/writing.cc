@@ -17,15 +17,16 @@
 namespace rhizome::python {
 namespace {
 
-/// Converts a value of an edge attribute: integers to int64, all other numbers to double. None is
-/// not given.
+/// Converts a value of an edge attribute: integers to int64, all other numbers to double, a str to
+/// a text. None is not given.
 EdgeValue ValueOf(nb::handle value) {
   if (value.is_none()) return {};
+  if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);
   if (!PyFloat_Check(value.ptr()) && PyIndex_Check(value.ptr()))
     return std::get<std::int64_t>(IdOf(value));
   double number = 0;
-  if (PyUnicode_Check(value.ptr()) || !nb::try_cast(value, number))
-    throw nb::type_error("the value of an edge attribute must be an int or a float");
+  if (!nb::try_cast(value, number))
+    throw nb::type_error("the value of an edge attribute must be an int, a float or a str");
   return number;
 }
 
@@ -41,11 +42,33 @@ EdgeFields FieldsOf(std::string type, double weight, const nb::sequence& attribu
 
 using Column = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu, nb::ro>;
 
-EdgeValue ValueAt(const Column& values, std::size_t i) {
-  if (values.dtype() == nb::dtype<std::int64_t>())
-    return static_cast<const std::int64_t*>(values.data())[i];
-  return static_cast<const double*>(values.data())[i];
-}
+/// The values of an attribute of many edges: numbers, texts, or nothing if neither is given.
+class Values {
+ public:
+  explicit Values(nb::handle values) {
+    if (nb::isinstance<nb::list>(values))
+      texts_ = nb::cast<std::vector<std::string>>(values);
+    else if (!values.is_none())
+      numbers_ = nb::cast<Column>(values, false);
+  }
+
+  EdgeValue At(std::size_t i) const {
+    if (texts_) return (*texts_)[i];
+    if (!numbers_) return {};
+    if (numbers_->dtype() == nb::dtype<std::int64_t>())
+      return static_cast<const std::int64_t*>(numbers_->data())[i];
+    return static_cast<const double*>(numbers_->data())[i];
+  }
+
+  /// Returns the number of values; `otherwise` if none are given.
+  std::size_t size(std::size_t otherwise) const {
+    return texts_ ? texts_->size() : numbers_ ? numbers_->size() : otherwise;
+  }
+
+ private:
+  std::optional<Column> numbers_;
+  std::optional<std::vector<std::string>> texts_;
+};
 
 void CheckSame(std::size_t found, std::size_t wanted, const char* what) {
   if (found == wanted) return;
@@ -76,11 +99,10 @@ class PyBatch {
 
   /// Puts an edge for each pair of ids. `codes` is None, or int64 [n] with an index of `types` for
   /// each edge; `weights` is float32 [n]; `attributes` has one array [n] per value of an edge,
-  /// int64 or float64, or None: not given. rhizome.Batch.put_edges has converted them. `upsert`:
-  /// each edge replaces those between its ends of its type.
+  /// int64 or float64, or a list of n texts, or None: not given. rhizome.Batch.put_edges has
+  /// converted them. `upsert`: each edge replaces those between its ends of its type.
   void PutEdges(nb::handle src, nb::handle dst, const std::vector<std::string>& types,
-                nb::handle codes, const Column& weights,
-                const std::vector<std::optional<Column>>& attributes, bool upsert) {
+                nb::handle codes, const Column& weights, const nb::list& attributes, bool upsert) {
     WriteBatch& batch = Filling();
     const std::vector<ExternalId> sources = NamesOf(src), targets = NamesOf(dst);
     std::optional<Column> type_of;
@@ -88,16 +110,18 @@ class PyBatch {
     CheckSame(targets.size(), sources.size(), "targets");
     CheckSame(weights.size(), sources.size(), "weights");
     if (type_of) CheckSame(type_of->size(), sources.size(), "types");
-    for (const auto& values : attributes)
-      if (values) CheckSame(values->size(), sources.size(), "values of an attribute");
+    std::vector<Values> columns;
+    for (const nb::handle values : attributes) {
+      columns.emplace_back(values);
+      CheckSame(columns.back().size(sources.size()), sources.size(), "values of an attribute");
+    }
     const auto* const code_of =
         type_of ? static_cast<const std::int64_t*>(type_of->data()) : nullptr;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const std::size_t type = code_of == nullptr ? 0 : static_cast<std::size_t>(code_of[i]);
       EdgeFields fields{.type = types.at(type),
                         .weight = static_cast<const float*>(weights.data())[i]};
-      for (const auto& values : attributes)
-        fields.attributes.push_back(values ? ValueAt(*values, i) : EdgeValue());
+      for (const Values& values : columns) fields.attributes.push_back(values.At(i));
       if (upsert)
         batch.UpsertEdge(sources[i], targets[i], std::move(fields));
       else
@@ -119,6 +143,18 @@ class PyBatch {
                              std::to_string(rows.shape(0)) + " rows")
                                 .c_str());
     Filling().PutRows(names, array, {static_cast<const std::byte*>(rows.data()), rows.nbytes()});
+  }
+
+  /// Puts the texts of row i of `rows`, a list of lists of str, for the i-th id, as PutRows does.
+  void PutTexts(const std::string& array, nb::object ids,
+                const std::vector<std::vector<std::string>>& rows) {
+    const std::vector<ExternalId> names = NamesOf(ids);
+    if (names.size() != rows.size())
+      throw nb::value_error(("there are " + std::to_string(names.size()) + " ids, and " +
+                             std::to_string(rows.size()) + " rows")
+                                .c_str());
+    WriteBatch& batch = Filling();
+    for (std::size_t i = 0; i < names.size(); ++i) batch.PutTexts(names[i], array, rows[i]);
   }
 
   std::size_t size() const { return batch_.size(); }
@@ -191,11 +227,14 @@ void BindWriting(nb::module_& module) {
            nb::arg("upsert"),
            nb::sig("def put_edges(self, src: object, dst: object, types: list[str], codes: "
                    "numpy.ndarray | None, weights: numpy.ndarray, "
-                   "attributes: list[numpy.ndarray | None], upsert: bool) -> None"))
+                   "attributes: list[numpy.ndarray | list[str] | None], upsert: bool) -> None"))
       .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src").none(), nb::arg("dst").none(),
            nb::arg("type"))
       .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids").none(), nb::arg("rows"),
            nb::sig("def put_rows(self, array: str, ids: object, rows: numpy.ndarray) -> None"))
+      .def("put_texts", &PyBatch::PutTexts, nb::arg("array"), nb::arg("ids").none(),
+           nb::arg("rows"),
+           nb::sig("def put_texts(self, array: str, ids: object, rows: list[list[str]]) -> None"))
       .def("__len__", &PyBatch::size)
       .def("end", &PyBatch::End)
       .def_prop_ro("ended", &PyBatch::ended)

@@ -10,6 +10,7 @@
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/manifest_format.h"
+#include "storage/array/text_files.h"
 #include "storage/array/type_names.h"
 #include "storage/base/bytes.h"
 #include "storage/base/hash.h"
@@ -21,10 +22,11 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic = "RZMANIFE";
-constexpr std::uint32_t kVersion = 4;  // the highest that this build reads
+constexpr std::uint32_t kVersion = 5;  // the highest that this build reads
 constexpr std::uint32_t kVersionOfShards = 2;
 constexpr std::uint32_t kVersionOfForms = 3;
 constexpr std::uint32_t kVersionOfTypes = 4;  // names of types, texts, element types from 7
+constexpr std::uint32_t kVersionOfAddedTexts = 5;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // magic to length; the body follows
 
@@ -82,6 +84,8 @@ std::uint32_t VersionOf(const Manifest& manifest) {
   const bool dtypes =
       std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                   [](const ArrayEntry& array) { return array.dtype > DataType::kUint8; });
+  if (std::any_of(manifest.arrays.begin(), manifest.arrays.end(), HasAddedTexts))
+    return kVersionOfAddedTexts;
   if (texts || dtypes || !ArePlainTypes(manifest.info.vertex_types) ||
       !ArePlainTypes(manifest.info.edge_types))
     return kVersionOfTypes;

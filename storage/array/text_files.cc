@@ -41,7 +41,8 @@ std::string_view AttributeOf(const ArrayEntry& entry, std::string_view key) {
 }
 
 bool IsOfTexts(std::string_view key) {
-  return key == kTypeAttribute || key == kTextsAttribute || key == kTextsPerChunkAttribute;
+  return key == kTypeAttribute || key == kTextsAttribute || key == kTextsPerChunkAttribute ||
+         key == kTextsAddedAttribute;
 }
 
 std::optional<std::uint64_t> ParseCount(std::string_view text) {
@@ -53,17 +54,6 @@ std::optional<std::uint64_t> ParseCount(std::string_view text) {
 
 FileEntry EntryOf(std::string path, std::span<const std::byte> bytes) {
   return {std::move(path), bytes.size(), Xxh3(bytes), Crc32c(bytes)};
-}
-
-Status CheckText(std::uint64_t code, std::string_view text) {
-  if (text.empty()) return Status::InvalidArgument(fmt::format("text {} is empty", code));
-  if (text.size() > kMaxCodedTextBytes)
-    return Status::InvalidArgument(fmt::format("text {} has {} bytes, but at most {} are possible",
-                                               code, text.size(), kMaxCodedTextBytes));
-  if (!IsUtf8(text))
-    return Status::InvalidArgument(
-        fmt::format("text {} is not valid UTF-8; convert the input to UTF-8", code));
-  return Status::Ok();
 }
 
 /// Returns the largest size of a chunk, raw.
@@ -80,22 +70,22 @@ std::uint64_t LargestChunk(const std::vector<std::uint32_t>& sizes, std::uint64_
 
 /// Chooses the number of texts in a chunk: about kChunkTextBytes, or more if there would be too
 /// many chunks. A run of long texts must still fit in a chunk.
-Result<TextsShape> ChooseShape(const SortedTexts& texts) {
+Result<TextsShape> ChooseShape(const TextList& texts) {
   std::vector<std::uint32_t> sizes;
   sizes.reserve(texts.count);
   std::uint64_t bytes = 0;
   std::string last;
   for (std::uint64_t i = 0; i < texts.count; ++i) {
-    const std::string_view text = texts.at(i);
-    RHIZOME_RETURN_IF_ERROR(CheckText(i, text));
-    if (text <= last)
+    RHIZOME_ASSIGN_OR_RETURN(const std::string_view text, texts.at(i));
+    RHIZOME_RETURN_IF_ERROR(CheckText(fmt::format("text {}", i), text));
+    if (text <= last && i < texts.count - texts.added)
       return Fail(Status::InvalidArgument(
           fmt::format("text {} is not above the text before it; sort the texts", i)));
     last = text;
     sizes.push_back(static_cast<std::uint32_t>(text.size()));
     bytes += text.size() + kHeadBytes;
   }
-  TextsShape shape{.texts = texts.count};
+  TextsShape shape{.texts = texts.count, .added = texts.added};
   const std::uint64_t wanted = std::max(kChunkTextBytes, bytes / kMaxChunks);
   const std::uint64_t mean =
       std::max<std::uint64_t>(bytes / std::max<std::uint64_t>(texts.count, 1), 1);
@@ -127,18 +117,41 @@ const ArrayEntry* HolderOfTexts(const Manifest& manifest, const ArrayEntry& arra
   return FindStoredArray(manifest.arrays, first);
 }
 
+bool HasAddedTexts(const ArrayEntry& array) {
+  return HasTexts(array) && !AttributeOf(array, kTextsAddedAttribute).empty();
+}
+
 std::uint64_t TextsShape::InChunk(std::uint64_t chunk) const {
   return chunk >= chunks() ? 0 : std::min(per_chunk, texts - chunk * per_chunk);
+}
+
+std::uint64_t TextsShape::SortedInChunk(std::uint64_t chunk) const {
+  const std::uint64_t first = std::min(chunk, chunks()) * per_chunk;
+  return std::min(InChunk(chunk), sorted() > first ? sorted() - first : 0);
 }
 
 Result<TextsShape> ShapeOfTexts(const ArrayEntry& holder) {
   const auto texts = ParseCount(AttributeOf(holder, kTextsAttribute));
   const auto per_chunk = ParseCount(AttributeOf(holder, kTextsPerChunkAttribute));
-  if (texts && per_chunk && *per_chunk > 0 && *per_chunk <= kMaxTextsPerChunk)
-    return TextsShape{*texts, *per_chunk};
-  return Fail(Status::Corruption(
-      fmt::format("array '{}': its attributes '{}' and '{}' do not describe its texts",
-                  ShownName(holder.name), kTextsAttribute, kTextsPerChunkAttribute)));
+  const std::string_view last = AttributeOf(holder, kTextsAddedAttribute);
+  const auto added = last.empty() ? std::optional<std::uint64_t>(0) : ParseCount(last);
+  if (texts && per_chunk && *per_chunk > 0 && *per_chunk <= kMaxTextsPerChunk && added &&
+      *added <= *texts)
+    return TextsShape{*texts, *per_chunk, *added};
+  return Fail(Status::Corruption(fmt::format(
+      "array '{}': its attributes '{}', '{}' and '{}' do not describe its texts",
+      ShownName(holder.name), kTextsAttribute, kTextsPerChunkAttribute, kTextsAddedAttribute)));
+}
+
+Status CheckText(std::string_view what, std::string_view text) {
+  if (text.empty()) return Status::InvalidArgument(fmt::format("{} is empty", what));
+  if (text.size() > kMaxCodedTextBytes)
+    return Status::InvalidArgument(fmt::format("{} has {} bytes, but at most {} are possible", what,
+                                               text.size(), kMaxCodedTextBytes));
+  if (!IsUtf8(text))
+    return Status::InvalidArgument(
+        fmt::format("{} is not valid UTF-8; convert the input to UTF-8", what));
+  return Status::Ok();
 }
 
 std::string TextsFolder(std::string_view array) { return fmt::format("{}{}", kTextsPrefix, array); }
@@ -190,17 +203,19 @@ Result<std::vector<std::byte>> EncodeTextChunk(std::span<const std::string_view>
   return EncodeChunk(kTextCodec, raw.bytes());
 }
 
-Result<TextChunk> DecodeTextChunk(std::span<const std::byte> encoded, std::uint64_t count,
-                                  std::uint64_t per_chunk) {
+Result<TextChunk> DecodeTextChunk(std::span<const std::byte> encoded, const TextsShape& shape,
+                                  std::uint64_t number) {
+  const std::uint64_t count = shape.InChunk(number);
+  const std::uint64_t sorted = shape.SortedInChunk(number);
   const auto bad = [](std::string why) {
     return Fail(Status::Corruption(fmt::format("chunk of texts: {}", why)));
   };
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> raw, Decompress(encoded));
   ByteReader reader(raw);
-  if (reader.Number<std::uint32_t>("count") != per_chunk || count > per_chunk)
-    return bad(fmt::format("it does not have {} texts", per_chunk));
+  if (reader.Number<std::uint32_t>("count") != shape.per_chunk)
+    return bad(fmt::format("it does not have {} texts", shape.per_chunk));
   TextChunk chunk;
-  for (std::uint64_t i = 0; i < per_chunk && reader.ok(); ++i) {
+  for (std::uint64_t i = 0; i < shape.per_chunk && reader.ok(); ++i) {
     const auto size = reader.Number<std::uint32_t>("length");
     const auto bytes = reader.Bytes("text", size);
     if (!reader.ok()) break;
@@ -210,7 +225,9 @@ Result<TextChunk> DecodeTextChunk(std::span<const std::byte> encoded, std::uint6
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), size);
     if (!IsUtf8(text)) return bad(fmt::format("text {} is not UTF-8", i));
-    if (i > 0 && text <= chunk.At(i - 1)) return bad(fmt::format("text {} does not ascend", i));
+    if (text.empty()) return bad(fmt::format("text {} is empty", i));
+    if (i > 0 && i < sorted && text <= chunk.At(i - 1))
+      return bad(fmt::format("text {} does not ascend", i));
     chunk.bytes.insert(chunk.bytes.end(), text.begin(), text.end());
     chunk.ends.push_back(chunk.bytes.size());
   }
@@ -220,7 +237,7 @@ Result<TextChunk> DecodeTextChunk(std::span<const std::byte> encoded, std::uint6
 }
 
 Result<TextFiles> WriteTexts(FileSystem& fs, const Path& root, std::string_view array,
-                             const SortedTexts& texts) {
+                             const TextList& texts) {
   RHIZOME_ASSIGN_OR_RETURN(const TextsShape shape, ChooseShape(texts));
   TextFiles written;
   const auto write = [&](const std::string& path, std::span<const std::byte> bytes) {
@@ -232,8 +249,9 @@ Result<TextFiles> WriteTexts(FileSystem& fs, const Path& root, std::string_view 
   std::vector<std::string_view> views;
   for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
     held.clear();
-    for (std::uint64_t i = 0; i < shape.InChunk(chunk); ++i)
-      held.emplace_back(texts.at(chunk * shape.per_chunk + i));
+    for (std::uint64_t i = 0; i < shape.InChunk(chunk); ++i) {
+      RHIZOME_ASSIGN_OR_RETURN(held.emplace_back(), texts.at(chunk * shape.per_chunk + i));
+    }
     views.assign(held.begin(), held.end());
     RHIZOME_ASSIGN_OR_RETURN(const auto bytes, EncodeTextChunk(views, shape.per_chunk));
     RHIZOME_RETURN_IF_ERROR(write(TextChunkPath(array, chunk), bytes));
@@ -245,6 +263,8 @@ Result<TextFiles> WriteTexts(FileSystem& fs, const Path& root, std::string_view 
   written.attributes = {{std::string(kTextsAttribute), std::to_string(shape.texts)},
                         {std::string(kTextsPerChunkAttribute), std::to_string(shape.per_chunk)},
                         {std::string(kTypeAttribute), std::string(kTypeText)}};
+  if (shape.added > 0)
+    written.attributes.emplace_back(kTextsAddedAttribute, std::to_string(shape.added));
   return written;
 }
 
@@ -276,6 +296,12 @@ Result<TextFiles> CopyTexts(FileSystem& fs, const Path& from, const ArrayEntry& 
   for (const auto& fact : holder.attributes)
     if (IsOfTexts(fact.first)) written.attributes.push_back(fact);
   return written;
+}
+
+void RemoveShapeOfTexts(ArrayEntry& entry) {
+  std::erase_if(entry.attributes, [](const auto& fact) {
+    return IsOfTexts(fact.first) && fact.first != kTypeAttribute;
+  });
 }
 
 void RemoveTexts(ArrayEntry& entry) {

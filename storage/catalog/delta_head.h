@@ -13,8 +13,10 @@ namespace rhizome {
 inline namespace internal {
 
 /// The versions of a commit's record (storage/FORMAT.md, "Catalogue records"). Version 1 has no
-/// state; a record that adds a type whose name is not plain (ArePlainTypes) has version 3.
-inline constexpr std::uint8_t kDeltaRecordVersion = 3;
+/// state; a record that adds a type whose name is not plain (ArePlainTypes) has version 3, and one
+/// that adds texts has version 4.
+inline constexpr std::uint8_t kDeltaRecordVersion = 4;
+inline constexpr std::uint8_t kTypesDeltaRecordVersion = 3;
 inline constexpr std::uint8_t kPlainDeltaRecordVersion = 2;
 
 /// The head of a commit's record, which this layer reads; the rest belongs to index/.

@@ -16,6 +16,8 @@ inline namespace internal {
 
 /// The texts of an array of a generation (storage/FORMAT.md, "Texts"). They remain on disk: a
 /// look-up of one text reads one chunk, about 256 KiB raw, and the last chunks are kept in memory.
+/// Texts that updates added are not sorted: the first CodeOf that needs one reads all of them, and
+/// keeps 16 bytes for each.
 /// Threads: any.
 /// Ownership: it holds a snapshot of the store, and so keeps the files of that state on disk; a
 /// snapshot of a store that is open for writing also keeps its lock.
@@ -28,8 +30,9 @@ class TextDictionary {
                                                             const ArrayEntry& array);
   ~TextDictionary();
 
-  /// The number of texts.
+  /// The number of texts, and how many of them, the last ones, updates added.
   std::uint64_t size() const;
+  std::uint64_t added() const;
 
   /// Returns the text of each code in [-1, size()), in the order of `codes`; an empty text for -1.
   /// Reads every chunk at most once.

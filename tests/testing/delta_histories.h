@@ -47,6 +47,16 @@ class DeltaHistory {
   const std::vector<Edge>& edges() const { return edges_; }
   const std::set<std::tuple<VertexId, TypeId, VertexId>>& erased() const { return erased_; }
 
+  /// By dictionary, the texts that commits added, from code kFirstText on.
+  static constexpr std::int64_t kFirstText = 3;
+  const std::map<TextsId, std::vector<std::string>>& texts() const { return texts_; }
+  std::map<TextsId, std::int64_t> text_ends() const {
+    std::map<TextsId, std::int64_t> ends;
+    for (const auto& [id, texts] : texts_)
+      ends[id] = kFirstText + static_cast<std::int64_t>(texts.size());
+    return ends;
+  }
+
   /// Returns the next commit. It has between 1 and `most` changes.
   DeltaRun Commit(std::mt19937_64& rng, std::size_t most) {
     DeltaRunBuilder builder(shape_.symmetric, shape_.attribute_count,
@@ -61,7 +71,7 @@ class DeltaHistory {
     const auto vertex = [&] {
       return static_cast<VertexId>(std::min(rng() % vertices_, rng() % vertices_));
     };
-    switch (rng() % 9) {
+    switch (rng() % 10) {
       case 0: {
         const std::string text = std::to_string(rng() % 50);
         ids_.push_back(shape_.string_ids ? ExternalId(std::string("é").append(text))
@@ -84,6 +94,13 @@ class DeltaHistory {
         const VertexId of = vertex();
         builder.PutRow(array, of);
         rows_[{array, of}] = sequence_;
+        return;
+      }
+      case 9: {
+        auto& [id, texts] = *texts_.try_emplace(rng() % 3 == 0 ? kEdgeTexts : 1 + rng() % 2).first;
+        const auto code = kFirstText + static_cast<std::int64_t>(texts.size());
+        texts.push_back("é" + std::to_string(rng() % 100) + "." + std::to_string(code));
+        builder.AddText(id, code, texts.back());
         return;
       }
       case 3:
@@ -126,6 +143,7 @@ class DeltaHistory {
   std::vector<ExternalId> ids_;
   std::set<VertexId> deleted_;
   std::map<std::pair<std::uint64_t, VertexId>, std::uint64_t> rows_;
+  std::map<TextsId, std::vector<std::string>> texts_;
   std::vector<Edge> edges_;  // existing edges, in the order in which they were added
   std::set<std::tuple<VertexId, TypeId, VertexId>> erased_;
 };

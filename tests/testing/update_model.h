@@ -113,6 +113,8 @@ class UpdateModel {
           vertices_[id].row.resize(kDim);
           std::memcpy(vertices_[id].row.data(), operation.row.data(), operation.row.size());
           break;
+        case WriteBatch::Kind::kPutTexts:
+          break;  // the model has no texts
       }
     }
   }

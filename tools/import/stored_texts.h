@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "rhizome/graph.h"
 #include "rhizome/text_values.h"
@@ -14,7 +13,7 @@
 namespace rhizome {
 
 /// The texts of a graph's arrays, opened at their first use. This is the one place where the code
-/// of a text becomes the text that people see and write. Threads: one at a time. Ownership: the
+/// of a text becomes the text that people see. Threads: one at a time. Ownership: the
 /// graph must outlive it.
 class StoredTexts {
  public:
@@ -24,11 +23,6 @@ class StoredTexts {
   /// numbers, as ToJson does.
   /// Errors: as TextValues.
   Result<Json> RowJson(const ArrayEntry& entry, std::span<const std::byte> row);
-
-  /// Returns the code of a text in an array of texts; -1 for an empty text.
-  /// Errors: kInvalidArgument, the array has no such text; the message lists some that it has; as
-  /// TextValues.
-  Result<std::int64_t> CodeOf(const ArrayEntry& entry, std::string_view text);
 
  private:
   Result<const TextValues*> Of(const std::string& array);

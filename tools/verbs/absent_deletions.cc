@@ -130,6 +130,7 @@ class DeletionCounter {
         return true;
       case Kind::kPutVertex:
       case Kind::kPutRow:
+      case Kind::kPutTexts:
         vertices_[ToString(operation.id)].there = true;
         return true;
     }

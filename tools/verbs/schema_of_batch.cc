@@ -56,7 +56,8 @@ GraphSchema SchemaOfBatch(const WriteBatch& batch, bool weighted) {
       typed.insert(ToString(one.id));
     }
     edge_without = edge_without || (edge && one.name.empty());
-    const bool adds = edge || one.kind == Kind::kPutVertex || one.kind == Kind::kPutRow;
+    const bool adds = edge || one.kind == Kind::kPutVertex || one.kind == Kind::kPutRow ||
+                      one.kind == Kind::kPutTexts;
     vertex_without = vertex_without || (adds && !typed.contains(ToString(one.id))) ||
                      (edge && !typed.contains(ToString(one.dst)));
   }

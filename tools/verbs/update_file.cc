@@ -111,8 +111,12 @@ std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
 
 /// Explains why null is refused: an array has a value for it only if it had nulls from the start.
 std::string_view AboutNull(const Json& value) {
-  return value.is_null() ? "; it has no value that means null" : "";
+  return value.is_null() ? "; it had no null when it was ingested, so no number means null: give a "
+                           "number, or ingest again with a null"
+                         : "";
 }
+
+bool IsText(const EdgeAttributeInfo& info) { return TypeOf(info.attributes) == kTypeText; }
 
 /// Parses a number, or a list of numbers if the attribute has several, into `edge`. Returns an
 /// error message, or nullopt on success.
@@ -139,9 +143,9 @@ Status NoArray(std::string_view name) {
       fmt::format("the new store has no array '{}'; give its schema by --schema", name));
 }
 
-/// Returns the member that names something and has a bare NaN or infinity as its value; nullopt if
+/// Explains that a member that names something has a bare NaN or infinity as its value; nullopt if
 /// there is none.
-std::optional<std::string_view> NonFiniteName(std::string_view text) {
+std::optional<std::string> NonFiniteName(std::string_view text) {
   for (const std::string_view name : {"op", "src", "dst", "id", "type"}) {
     const std::size_t at = text.find(fmt::format("\"{}\"", name));
     if (at == text.npos) continue;
@@ -150,7 +154,8 @@ std::optional<std::string_view> NonFiniteName(std::string_view text) {
     const std::size_t value = text.find_first_not_of(" \t", colon + 1);
     if (value == text.npos) continue;
     for (const std::string_view number : {"NaN", "Infinity", "-Infinity"})
-      if (text.substr(value).starts_with(number)) return name;
+      if (text.substr(value).starts_with(number))
+        return fmt::format("has {} as \"{}\", but a name is an integer or a text", number, name);
   }
   return std::nullopt;
 }
@@ -317,8 +322,8 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
   if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
   for (const auto& [column, number] : attributes_) {
     const EdgeAttributeInfo& info = edge_attributes_[number];
-    if (const ArrayEntry* const texts = TextsOfAttribute(info)) {
-      if (auto reason = TakeTexts(info, *texts, std::string(fields[column]), edge)) return reason;
+    if (IsText(info)) {
+      edge.attributes[info.first_value] = EdgeValue(fields[column]);
       continue;
     }
     const auto parsed = AttributeOf(info, fields[column]);
@@ -348,7 +353,8 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
   const ArrayEntry* const entry = graph_->store().manifest().FindArray(format_.array);
   if (HasTexts(*entry)) {
     const std::vector<std::string> texts(fields.begin() + 1, fields.end());
-    return PutTexts(*entry, texts, ExternalId(std::string(fields[0])), batch);
+    batch.PutTexts(ExternalId(std::string(fields[0])), format_.array, texts);
+    return std::nullopt;
   }
   const std::size_t element_bytes = DataTypeBytes(element_.dtype);
   std::vector<std::byte> row(dim_ * element_bytes);
@@ -366,8 +372,12 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
   std::optional<std::string> repeated;
   std::string quoted;
   if (text.find_first_of("NI") != text.npos) {
-    if (const auto name = NonFiniteName(text)) return fmt::format("has no name as \"{}\"", *name);
-    text = quoted = QuoteNonFinite(text);
+    if (auto reason = NonFiniteName(text)) return reason;
+    quoted = QuoteNonFinite(text);
+    bare_numbers_ = quoted != text;
+    text = quoted;
+  } else {
+    bare_numbers_ = false;
   }
   Json object = ParseUntrustedJson(text, &repeated);
   if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
@@ -395,6 +405,18 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
   return edge ? TakeJsonEdge(object, verb, batch) : TakeJsonVertex(object, verb, batch);
 }
 
+/// Takes a text; null: none. A bare NaN, which some programs write for a missing text, is refused.
+UpdateFile::Reason UpdateFile::TakeText(const Json& value, std::string_view name,
+                                        std::string& text) const {
+  const bool bare =
+      bare_numbers_ && (value == "NaN" || value == "Infinity" || value == "-Infinity");
+  if (bare || (!value.is_string() && !value.is_null()))
+    return fmt::format("{} of '{}' is neither a text nor null (none)",
+                       bare ? value.get<std::string>() : value.dump(), name);
+  if (value.is_string()) text = value.get<std::string>();
+  return std::nullopt;
+}
+
 UpdateFile::Reason UpdateFile::TakeMark(Json& object) {
   mark_.reset();
   const auto field = object.find(kMarkField);
@@ -419,10 +441,13 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(edge_attributes_));
       const EdgeAttributeInfo& info = edge_attributes_[*number];
-      const ArrayEntry* const texts = TextsOfAttribute(info);
-      if (auto reason = texts != nullptr ? TakeTexts(info, *texts, value, edge)
-                                         : TakeAttribute(info, value, edge))
+      if (IsText(info)) {
+        std::string text;
+        if (auto reason = TakeText(value, info.name, text)) return reason;
+        edge.attributes[info.first_value] = EdgeValue(text);
+      } else if (auto reason = TakeAttribute(info, value, edge)) {
         return reason;
+      }
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
@@ -474,13 +499,10 @@ UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json&
     return fmt::format("the row of array '{}' is not a list of {} numbers", array, entry->dim);
   if (HasTexts(*entry)) {
     std::vector<std::string> texts;
-    for (const Json& value : values) {
-      if (!value.is_string() && !value.is_null())
-        return fmt::format("{} of array '{}' is neither a text nor null (none)", value.dump(),
-                           array);
-      texts.push_back(value.is_null() ? std::string() : value.get<std::string>());
-    }
-    return PutTexts(*entry, texts, id, batch);
+    for (const Json& value : values)
+      if (auto reason = TakeText(value, array, texts.emplace_back())) return reason;
+    batch.PutTexts(id, array, std::move(texts));
+    return std::nullopt;
   }
   const ElementType type(*entry);
   const std::size_t element_bytes = DataTypeBytes(type.dtype);
@@ -492,36 +514,6 @@ UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json&
                        ExpectedElement(type), AboutNull(values[i]));
   }
   batch.PutRow(id, array, row);
-  return std::nullopt;
-}
-
-/// Returns the array of an attribute that holds texts; nullptr for any other attribute.
-const ArrayEntry* UpdateFile::TextsOfAttribute(const EdgeAttributeInfo& info) const {
-  const ArrayEntry* const array = graph_->store().manifest().FindArray(EdgeArrayName(info.name, 0));
-  return array != nullptr && HasTexts(*array) ? array : nullptr;
-}
-
-UpdateFile::Reason UpdateFile::PutTexts(const ArrayEntry& entry, std::span<const std::string> texts,
-                                        const ExternalId& id, WriteBatch& batch) {
-  std::vector<std::int64_t> codes;
-  for (const std::string& text : texts) {
-    const auto code = texts_->CodeOf(entry, text);
-    if (!code) return code.error().message();
-    codes.push_back(*code);
-  }
-  batch.PutRow(id, entry.name, codes);
-  return std::nullopt;
-}
-
-/// Takes the text of an attribute of an edge; null or an empty text: none.
-UpdateFile::Reason UpdateFile::TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry,
-                                         const Json& value, EdgeFields& edge) {
-  if (!value.is_string() && !value.is_null())
-    return fmt::format("{} of '{}' is neither a text nor null (none)", value.dump(), info.name);
-  const auto code =
-      texts_->CodeOf(entry, value.is_null() ? std::string() : value.get<std::string>());
-  if (!code) return code.error().message();
-  edge.attributes[info.first_value] = EdgeValue(*code);
   return std::nullopt;
 }
 

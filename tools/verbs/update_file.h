@@ -13,7 +13,6 @@
 #include "rhizome/write_batch.h"
 #include "tools/cli/cli.h"
 #include "tools/import/elements.h"
-#include "tools/import/stored_texts.h"
 #include "tools/verbs/change_marks.h"
 
 namespace rhizome {
@@ -81,9 +80,7 @@ class UpdateFile {
       : format_(std::move(format)),
         graph_(std::move(graph)),
         edge_attributes_(graph_ == nullptr ? std::vector<EdgeAttributeInfo>()
-                                           : graph_->edge_attributes()) {
-    if (graph_ != nullptr) texts_.emplace(*graph_);
-  }
+                                           : graph_->edge_attributes()) {}
   Status FindColumns();
   Status FindArray(std::string_view name);
   Reason TakeLine(Fields fields, WriteBatch& batch);
@@ -91,24 +88,20 @@ class UpdateFile {
   Reason TakeRow(Fields fields, WriteBatch& batch);
   Reason TakeJson(std::string_view text, WriteBatch& batch);
   Reason TakeMark(Json& object);
+  Reason TakeText(const Json& value, std::string_view name, std::string& text) const;
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonRow(const std::string& array, const Json& given, const ExternalId& id,
                      WriteBatch& batch);
   std::optional<std::size_t> AttributeNumber(std::string_view name) const;
-  const ArrayEntry* TextsOfAttribute(const EdgeAttributeInfo& info) const;
-  Reason PutTexts(const ArrayEntry& entry, std::span<const std::string> texts, const ExternalId& id,
-                  WriteBatch& batch);
-  Reason TakeTexts(const EdgeAttributeInfo& info, const ArrayEntry& entry, const Json& value,
-                   EdgeFields& edge);
 
   UpdateFormat format_;
   const std::shared_ptr<const GraphSnapshot> graph_;
-  std::optional<StoredTexts> texts_;                      // of the graph
   const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
   std::optional<ChangeMark> mark_;
   bool gives_weights_ = false;
+  bool bare_numbers_ = false;  // the line has NaN or an infinity without quotes
   // For TSV and CSV: the positions of the columns, and for each attribute column the number of the
   // attribute in the graph.
   std::size_t id_ = 0;

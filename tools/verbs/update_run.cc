@@ -245,7 +245,13 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
                            UpdateFile::Open(FileSystem::Posix(), flags.file, format,
                                             graph == nullptr ? nullptr : graph->Snapshot()));
   Updater updater(flags, *file, session.control);
-  RHIZOME_RETURN_IF_ERROR(updater.ReadFirst());
+  // Lines are read with the schema of the store, which therefore exists before the first one.
+  const Status first = updater.ReadFirst();
+  if (!first.ok() && absent && graph != nullptr)
+    return Fail(first.WithContext(
+        fmt::format("'{}' was created, and is empty: correct the file and run the command again",
+                    flags.store)));
+  RHIZOME_RETURN_IF_ERROR(first);
   if (graph == nullptr) {
     const GraphSchema schema = SchemaOfBatch(updater.batch(), file->gives_weights());
     Tell("note", fmt::format("creating '{}' with {}; --schema chooses otherwise", flags.store,

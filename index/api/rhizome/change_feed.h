@@ -35,8 +35,8 @@ struct Change {
   TypeId type = 0;
   std::string name = {};  ///< name of the type or the array
   float weight = 1;
-  /// In the order of Graph::edge_attributes(): integers, or the bits of doubles, as
-  /// EdgeValue::OfBits accepts them. Empty: the graph has no edge attributes.
+  /// In the order of Graph::edge_attributes(): integers, codes of texts (TextValues) or the bits of
+  /// doubles, as EdgeValue::OfBits accepts them. Empty: the graph has no edge attributes.
   std::vector<std::int64_t> attributes = {};
   std::vector<std::byte> row = {};
 };

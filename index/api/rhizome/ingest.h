@@ -142,7 +142,7 @@ struct ArrayFile {
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
 
   /// If set, the rows are int64 codes of these texts: code c is text c, and -1 is none.
-  /// The texts ascend strictly by their bytes; none is empty.
+  /// The texts are distinct, and none is empty; look-ups are fastest if they ascend by their bytes.
   std::shared_ptr<const std::vector<std::string>> texts = {};
 };
 

@@ -17,9 +17,11 @@ namespace RHIZOME_API rhizome {
 
 /// The texts of an array of texts: of a text property, an edge attribute, or `label`. The array
 /// holds int64 codes (its attribute `type` is `text`); each code from 0 to size() - 1 is the number
-/// of one text, and -1 for none. An ingestion numbers the texts in ascending order of their bytes.
+/// of one text, and -1 for none. An ingestion numbers the texts in ascending order of their bytes;
+/// updates add texts, whose codes follow. The code of a text never changes.
 /// Texts are on disk: a look-up reads one chunk, about 256 KiB, and the last chunks are kept in
-/// memory. Threads: any. Ownership: it holds a snapshot of the graph.
+/// memory; texts that were added since the last compaction are in memory. Threads: any. Ownership:
+/// it holds a snapshot of the graph, and so has the texts up to its commit.
 class TextValues {
  public:
   /// Opens the texts of an array, given by name or reference (Manifest::FindArray), or of an edge

@@ -36,8 +36,8 @@ constexpr std::string_view NumberTypeName() {
   return size == 1 ? "uint8" : size == 2 ? "uint16" : size == 4 ? "uint32" : "uint64";
 }
 
-/// A value of an edge attribute, which records whether it was given as an integer or as a float. It
-/// converts from any number: `{.attributes = {17, 0.5}}`.
+/// A value of an edge attribute, which records whether it was given as an integer, a float or a
+/// text. It converts from any number or text: `{.attributes = {17, 0.5, "card"}}`.
 class EdgeValue {
  public:
   constexpr EdgeValue() = default;  ///< not given: 0, or no text in an attribute of texts
@@ -48,6 +48,10 @@ class EdgeValue {
   template <std::floating_point T>
   constexpr EdgeValue(T value)  // NOLINT(google-explicit-constructor): as above
       : bits_(std::bit_cast<std::int64_t>(static_cast<double>(value))), kind_(Kind::kFloat) {}
+  /// An empty text: no text.
+  template <std::convertible_to<std::string_view> T>
+  EdgeValue(const T& text)  // NOLINT(google-explicit-constructor): as above
+      : kind_(Kind::kText), text_(std::string_view(text)) {}
 
   /// Converts an element of Change::attributes of an attribute of this dtype (change_feed.h) to a
   /// value.
@@ -58,16 +62,20 @@ class EdgeValue {
 
   /// Returns the representation of the value in an attribute of `dtype`: an integer, or the bits of
   /// a double. Returns nullopt if the value does not fit: a float, or an integer beyond int64, for
-  /// an attribute of integers; an integer that the dtype would round, for one of floats.
+  /// an attribute of integers; an integer that the dtype would round, for one of floats; a text.
   std::optional<std::int64_t> BitsAs(DataType dtype) const;
 
-  std::string_view type_name() const;  ///< for messages: "int64", "float64" or "uint64"
+  std::string_view type_name() const;  ///< for messages: "int64", "float64", "uint64" or "text"
   bool given() const { return kind_ != Kind::kNone; }
 
+  /// Returns the text; nullptr if the value was not given as a text.
+  const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
+
  private:
-  enum class Kind : std::uint8_t { kInteger, kFloat, kTooLarge, kNone };
+  enum class Kind : std::uint8_t { kInteger, kFloat, kTooLarge, kText, kNone };
   std::int64_t bits_ = 0;
   Kind kind_ = Kind::kNone;
+  std::string text_ = {};
 };
 
 /// The properties of an edge.
@@ -76,8 +84,9 @@ struct EdgeFields {
   float weight = 1;       ///< ignored by a store without weights
 
   /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which has the
-  /// number and dtype of each. The value of an attribute of texts is a code (TextValues::CodeOf).
-  /// Empty: all 0, without texts.
+  /// number and dtype of each. The value of an attribute of texts is a text, or the code of one
+  /// (TextValues::CodeOf). Graph::Write adds texts that the attribute does not have. Empty: all 0,
+  /// without texts.
   std::vector<EdgeValue> attributes = {};
 };
 
@@ -132,6 +141,11 @@ class WriteBatch {
   /// have, and for rows from a file.
   void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
 
+  /// Replaces a vertex's row of an array of texts, which has shape [dim]; an empty text: none.
+  /// Graph::Write adds texts that the array does not have, except to `label`, whose texts are the
+  /// names of classes.
+  void PutTexts(ExternalId id, std::string_view array, std::vector<std::string> texts);
+
   /// Replaces the rows of many vertices: PutRow for each of `ids`, in order. `rows` has the bytes
   /// of all rows, shape [ids.size(), row bytes]. `type` is the NumberTypeName of their elements;
   /// empty: not checked, as in PutRow. If the bytes are not a whole number of rows, the excess is
@@ -152,6 +166,7 @@ class WriteBatch {
     kUpsertEdge,
     kDeleteEdge,
     kPutRow,
+    kPutTexts,
   };
   /// One operation; fields that its kind does not use have their defaults.
   struct Operation {
@@ -163,6 +178,7 @@ class WriteBatch {
     std::vector<EdgeValue> attributes = {};
     std::vector<std::byte> row = {};
     std::string row_type = {};  ///< NumberTypeName of the row's numbers; empty if given as bytes
+    std::vector<std::string> texts = {};
   };
   std::span<const Operation> operations() const { return operations_; }
 

@@ -36,7 +36,8 @@ Drawn Draw(std::mt19937_64& rng) {
                    .vertex_types = 2,
                    .edge_types = history.edge_types(),
                    .previous = history.sequence(),
-                   .first = before == 0};
+                   .first = before == 0,
+                   .texts = history.text_ends()};
   drawn.run = history.Commit(rng, 12);
   drawn.record = EncodeDeltaRecord(drawn.run, drawn.context);
   return drawn;
@@ -55,6 +56,10 @@ TEST(DeltaRecordTest, DecodesToTheRunThatWasEncoded) {
     EXPECT_EQ(decoded->deleted, drawn.run.deleted);
     EXPECT_EQ(decoded->new_edge_types, drawn.run.new_edge_types);
     EXPECT_EQ(decoded->rows.size(), drawn.run.rows.size());
+    EXPECT_TRUE(std::ranges::equal(
+        decoded->texts, drawn.run.texts, [](const DeltaTexts& a, const DeltaTexts& b) {
+          return a.id == b.id && a.first == b.first && a.texts == b.texts && a.sorted == b.sorted;
+        }));
     const auto same = [](const DeltaEdge& a, const DeltaEdge& b) {
       return !KeyLess(a, b) && !KeyLess(b, a) && a.erase == b.erase && a.weight == b.weight;
     };
@@ -84,6 +89,37 @@ TEST(DeltaRecordTest, OnlyNamesThatAreNotPlainNeedVersion3) {
   EXPECT_EQ(version_of("likes", 4096), 3);
   EXPECT_EQ(version_of("part of", 1), 3);
   EXPECT_EQ(version_of(std::string(512, 'x'), 1), 3);
+}
+
+// Builds that do not know texts in commits must refuse the record, because its codes need them.
+TEST(DeltaRecordTest, TextsNeedVersion4AndFollowOnEarlierTexts) {
+  const DeltaContext context{.vertices = 2, .first = true};
+  DeltaRunBuilder builder(/*symmetric=*/false, /*attribute_count=*/0, /*first_vertex=*/2);
+  builder.AddText(5, 7, "tea");
+  builder.AddText(kEdgeTexts, 0, "rent");
+  builder.AddText(5, 8, "ale");
+  const auto record = EncodeDeltaRecord(builder.Finish(7), context);
+  EXPECT_EQ(static_cast<int>(record[0]), 4);
+  const auto decoded = DecodeDeltaRecord(record, 7, context);
+  ASSERT_OK(decoded);
+  const DeltaTexts* const added = FindTexts(decoded->texts, 5);
+  ASSERT_NE(added, nullptr);
+  EXPECT_EQ(added->Find("ale"), 8);
+  EXPECT_EQ(added->Find("beer"), std::nullopt);
+  EXPECT_EQ(FindTexts(decoded->texts, 4), nullptr);
+  auto earlier = context;
+  earlier.texts = {{5, 7}};
+  EXPECT_OK(DecodeDeltaRecord(record, 7, earlier));
+  earlier.texts = {{5, 6}};
+  EXPECT_STATUS(DecodeDeltaRecord(record, 7, earlier), kCorruption);
+
+  for (const std::string& wrong : {std::string(), std::string("\xff"), std::string("tea"),
+                                   std::string((std::size_t{1} << 20) + 1, 'x')}) {
+    builder.AddText(5, 7, "tea");
+    builder.AddText(5, 8, wrong);
+    EXPECT_STATUS(DecodeDeltaRecord(EncodeDeltaRecord(builder.Finish(7), context), 7, context),
+                  kCorruption);
+  }
 }
 
 TEST(DeltaRecordTest, RefusesEveryTruncationAndEveryByteMore) {
@@ -136,6 +172,7 @@ TEST(DeltaRecordTest, NoticesALostRecordBeforeIt) {
   context.first = false;
   context.vertices = history.vertices();
   context.edge_types = history.edge_types();
+  context.texts = history.text_ends();
   const DeltaRun second = history.Commit(rng, 1);
   const auto second_record = EncodeDeltaRecord(second, context);
   ASSERT_OK(DecodeDeltaRecord(second_record, 2, context));

@@ -115,6 +115,19 @@ void ExpectNames(const DeltaHistory& history, const DeltaHistory::Shape& shape,
     }
   }
   EXPECT_EQ(delta.Find(shape.string_ids ? ExternalId("none") : ExternalId(777)), std::nullopt);
+  for (const auto& [id, texts] : history.texts()) {
+    EXPECT_EQ(delta.FirstText(id), DeltaHistory::kFirstText);
+    EXPECT_EQ(delta.EndOfTexts(id), history.text_ends()[id]);
+    EXPECT_EQ(delta.TextOf(id, history.text_ends()[id]), nullptr);
+    std::int64_t code = DeltaHistory::kFirstText;
+    for (const std::string& text : texts) {
+      EXPECT_EQ(delta.FindText(id, text), code);
+      ASSERT_NE(delta.TextOf(id, code), nullptr);
+      EXPECT_EQ(*delta.TextOf(id, code++), text);
+    }
+    EXPECT_EQ(delta.FindText(id, "none"), std::nullopt);
+  }
+  EXPECT_EQ(delta.FirstText(99), std::nullopt);
   for (std::uint64_t array = 1; array <= 3; ++array) {
     for (VertexId v = 0; v < static_cast<VertexId>(history.vertices()); ++v) {
       const auto row = history.rows().find({array, v});

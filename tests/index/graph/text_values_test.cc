@@ -11,6 +11,8 @@
 #include <set>
 
 #include "rhizome/array_change.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/graph_scan.h"
 #include "rhizome/ingest.h"
 #include "rhizome/maintenance.h"
 #include "rhizome/write_batch.h"
@@ -90,9 +92,38 @@ class TextValuesTest : public ::testing::Test {
     return found ? *found : std::vector<std::string>();
   }
 
+  /// Compares the text of each edge, found by a scan of all edges.
+  static void ExpectMemos(const GraphSnapshot& graph,
+                          const std::map<std::pair<std::size_t, std::size_t>, std::string>& memos);
+
   TempDir dir_;
   std::vector<std::string> notes_;  // of the last ingestion
 };
+
+void TextValuesTest::ExpectMemos(
+    const GraphSnapshot& graph,
+    const std::map<std::pair<std::size_t, std::size_t>, std::string>& memos) {
+  auto scan = EdgeScan::Open(graph);
+  ASSERT_OK(scan);
+  const auto texts = TextValues::Open(scan->graph(), "memo");
+  ASSERT_OK(texts);
+  std::map<std::pair<std::size_t, std::size_t>, std::string> found;
+  while (true) {
+    const auto edge = scan->Next();
+    ASSERT_OK(edge);
+    if (!*edge) break;
+    std::int64_t code = 0;
+    ASSERT_OK(ReadEdgeRows(scan->graph(), "memo", std::span(&(*edge)->number, 1),
+                           std::as_writable_bytes(std::span(&code, 1))));
+    const auto id = [&](VertexId v) {
+      return static_cast<std::size_t>(std::get<std::int64_t>(*scan->graph().ExternalIdOf(v)));
+    };
+    const auto text = (*texts)->TextOf(code);
+    ASSERT_OK(text);
+    found[{id((*edge)->src), id((*edge)->dst)}] = *text;
+  }
+  EXPECT_EQ(found, memos);
+}
 
 TEST_F(TextValuesTest, ClassNamesAndPropertiesAreThoseOfTheLines) {
   WriteInput(dir_ / "edges.csv", "0,1\n1,2\n2,3\n3,4\n");
@@ -266,6 +297,146 @@ TEST_F(TextValuesTest, RowsThatArePutKeepTheirTextsInACompaction) {
       EXPECT_THAT(*ReadClassNames(*graph), ElementsAre("action", "drama"));
     }
   }
+  EXPECT_OK(Verify("store"));
+}
+
+TEST_F(TextValuesTest, ClassesAreFixedAndOtherTextsAreAdded) {
+  WriteInput(dir_ / "edges.csv", "0,1,rent\n1,2,food\n2,3,\n");
+  WriteInput(dir_ / "nodes.csv", "0,drama,Tea\n1,action,Coffee\n2,,Milk\n3,drama,\n");
+  IngestOptions options = Options();
+  options.columns = {"src", "dst", "memo"};
+  IngestInto("store", options);
+  {
+    const auto graph = Open("store", Mode::kWrite);
+    ASSERT_NE(graph, nullptr);
+    const auto before = graph->Snapshot();
+    const auto refusal = [&](const std::function<void(WriteBatch&)>& put) {
+      WriteBatch batch;
+      batch.PutTexts(0, "title", {"a text of a batch that is refused"});
+      put(batch);
+      const auto written = graph->Write(batch);
+      return written ? std::string("written") : written.error().message();
+    };
+    EXPECT_THAT(refusal([](auto& b) { b.PutTexts(0, "label", {"comedy"}); }),
+                HasSubstr("'comedy' is not one of the 2 classes of 'label' ('action', 'drama')"));
+    EXPECT_THAT(refusal([](auto& b) {
+                  b.PutTexts(0, "title", {"a", "b"});
+                }),
+                HasSubstr("2 texts were given, but a row of array 'title' has 1"));
+    EXPECT_THAT(refusal([](auto& b) { b.PutTexts(0, "title", {"\xff"}); }),
+                HasSubstr("the text given for 'title' is not valid UTF-8"));
+    EXPECT_THAT(refusal([](auto& b) {
+                  b.PutEdge(0, 1, {.attributes = {std::string((1 << 20) + 1, 'x')}});
+                }),
+                HasSubstr("the text given for 'memo' has 1048577 bytes, but at most 1048576"));
+    EXPECT_THAT(refusal([](auto& b) { b.PutRow(0, "title", {std::int64_t{4}}); }),
+                HasSubstr("code 4 of 'title' has no text; codes are in [0, 4)"));
+    EXPECT_EQ((*TextValues::Open(*graph, "title"))->size(), 3U) << "of batches that were refused";
+
+    WriteBatch batch;
+    batch.PutTexts(0, "label", {"action"});
+    batch.PutTexts(3, "title", {"Ale"});
+    batch.PutRow(2, "title", {std::int64_t{3}});  // the code that the batch gives to "Ale"
+    batch.PutTexts(1, "title", {""});
+    batch.PutEdge(0, 3, {.attributes = {"car"}});
+    batch.PutEdge(0, 3, {.attributes = {"food"}});
+    ASSERT_OK(graph->Write(batch));
+    EXPECT_EQ((*TextValues::Open(*before, "title"))->size(), 3U);
+    EXPECT_EQ(*(*TextValues::Open(*before, "title"))->CodeOf("Ale"), std::nullopt);
+    for (const bool compacted : {false, true}) {
+      if (compacted) {
+        ASSERT_OK(graph->Compact({}, JobControl()));
+      }
+      EXPECT_THAT(TextsOf(*graph, "label", 4), ElementsAre("action", "action", "", "drama"));
+      EXPECT_THAT(TextsOf(*graph, "title", 4), ElementsAre("Tea", "", "Ale", "Ale"));
+      EXPECT_THAT(*(*TextValues::Open(*graph, "memo"))->All(9), ElementsAre("food", "rent", "car"));
+      EXPECT_EQ(**(*TextValues::Open(*graph, "title"))->CodeOf("Ale"), 3);
+      ASSERT_OK(Verify("store"));
+    }
+  }
+}
+
+TEST_F(TextValuesTest, RandomPutsOfTextsAreReadBack) {
+  std::mt19937_64 random(testing::TestSeed());
+  constexpr std::size_t kVertices = 40;
+  const auto text = [&] {
+    const std::uint64_t kind = random() % 8;
+    if (kind == 0) return std::string();
+    return fmt::format("{}{}", "zyxa"[random() % 4], random() % 60) +
+           (kind == 1 ? std::string(random() % 3000, '~') : "");
+  };
+  std::string edges, nodes;
+  std::map<std::size_t, std::string> titles;                         // by vertex
+  std::map<std::pair<std::size_t, std::size_t>, std::string> memos;  // by edge
+  for (std::size_t v = 0; v < kVertices; ++v) {
+    titles[v] = text();
+    nodes += fmt::format("{},a,{}\n", v, titles[v]);
+    const auto memo = text();
+    edges += fmt::format("{},{},{}\n", v, (v + 1) % kVertices, memo);
+    memos[{v, (v + 1) % kVertices}] = memo;
+  }
+  WriteInput(dir_ / "edges.csv", edges);
+  WriteInput(dir_ / "nodes.csv", nodes);
+  IngestOptions options = Options();
+  options.columns = {"src", "dst", "memo"};
+  options.types = {{"memo", "text"}, {"title", "text"}};
+  IngestInto("store", options);
+  std::map<std::string, std::int64_t> codes;  // of titles so far: they never change
+  auto graph = Open("store", Mode::kWrite);
+  const auto reader = Open("store");
+  ASSERT_TRUE(graph != nullptr && reader != nullptr);
+  const auto write = [&] {
+    WriteBatch batch;
+    for (std::size_t i = random() % 12; i > 0; --i) {
+      const std::size_t v = random() % kVertices;
+      const std::size_t u = random() % kVertices;
+      const auto id = [](std::size_t n) { return ExternalId(static_cast<std::int64_t>(n)); };
+      if (random() % 2 == 0) {
+        batch.PutTexts(id(v), "title", {titles[v] = text()});
+      } else {
+        const std::string memo = memos[{v, u}] = text();
+        batch.UpsertEdge(id(v), id(u), {.attributes = {memo}});
+      }
+    }
+    ASSERT_OK(graph->Write(batch, {.sync = false}));
+  };
+  for (int step = 0; step < 60; ++step) {
+    SCOPED_TRACE(step);
+    write();
+    if (random() % 6 == 0) {
+      // Some of the commits happen during the compaction.
+      int more = static_cast<int>(random() % 4);
+      const JobControl control([&](const JobControl::Progress&) {
+        if (more > 0 && random() % 3 == 0) {
+          --more;
+          write();
+        }
+      });
+      CompactOptions compact;
+      compact.repartition = random() % 2 == 0;
+      ASSERT_OK(graph->Compact(compact, control));
+    }
+    if (random() % 6 == 0) {
+      graph = nullptr;
+      graph = Open("store", Mode::kWrite);
+      ASSERT_NE(graph, nullptr);
+    }
+    ASSERT_OK(reader->Refresh());
+    const auto texts = TextsOf(*reader, "title", kVertices);
+    const auto of_titles = *TextValues::Open(*reader, "title");
+    for (std::size_t v = 0; v < kVertices; ++v) {
+      ASSERT_EQ(texts[v], titles[v]);
+      const auto code = of_titles->CodeOf(titles[v]);
+      ASSERT_OK(code);
+      ASSERT_TRUE(code->has_value());
+      ASSERT_EQ(codes.try_emplace(titles[v], **code).first->second, **code);
+    }
+    const auto all = *of_titles->All(100'000);
+    ASSERT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+    ExpectMemos(*reader->Snapshot(), memos);
+    if (HasFatalFailure()) return;
+  }
+  graph = nullptr;
   EXPECT_OK(Verify("store"));
 }
 

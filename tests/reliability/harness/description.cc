@@ -13,6 +13,7 @@
 
 #include "rhizome/graph.h"
 #include "rhizome/store.h"
+#include "rhizome/text_values.h"
 #include "storage/base/hash.h"
 
 namespace rhizome::testing {
@@ -40,16 +41,28 @@ struct Rows {
   std::string array;
   std::uint64_t row_bytes = 0;
   std::vector<std::byte> bytes;
+  std::vector<std::string> texts;  // of the rows, if they are codes of texts
 };
+
+/// Returns a summary of all texts of an edge attribute.
+Result<std::string> DescribeTexts(const GraphSnapshot& graph, const EdgeAttributeInfo& attribute) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::OpenIfAny(graph, attribute.name));
+  if (texts == nullptr) return std::string();
+  RHIZOME_ASSIGN_OR_RETURN(const auto all, texts->All(1000));
+  return fmt::format("texts of {}: {}\n", attribute.name, fmt::join(all, "; "));
+}
 
 Result<std::vector<Rows>> ReadAllRows(const GraphSnapshot& graph,
                                       const std::vector<VertexId>& vertices) {
   std::vector<Rows> out;
   for (const ArrayEntry& array : graph.store().manifest().arrays) {
     if (!IsOfVertices(graph, array)) continue;
-    Rows& rows = out.emplace_back(Rows{array.name, array.row_bytes(), {}});
+    Rows& rows = out.emplace_back(Rows{array.name, array.row_bytes(), {}, {}});
     rows.bytes.resize(vertices.size() * rows.row_bytes);
     RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, vertices, rows.bytes));
+    RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::OpenIfAny(graph, array.name));
+    if (texts == nullptr) continue;
+    RHIZOME_ASSIGN_OR_RETURN(rows.texts, texts->TextsOfVertices(vertices));
   }
   return out;
 }
@@ -67,6 +80,7 @@ std::string Hex(std::span<const std::byte> bytes) {
 void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
   const auto row = std::span(rows.bytes).subspan(at * rows.row_bytes, rows.row_bytes);
   out += fmt::format(" {}={}", rows.array, Hex(row));
+  if (!rows.texts.empty()) out += fmt::format("'{}'", rows.texts[at]);
 }
 
 Status DescribeVertex(const GraphSnapshot& graph, VertexId vertex, std::string& out) {
@@ -137,6 +151,10 @@ Result<std::string> Describe(const Graph& live) {
     return Fail(Status::Corruption(
         fmt::format("commit {}: it cannot be told what led to it", graph.sequence())));
   out += fmt::format("commits {}\n", Hex(history.commits));
+  for (const EdgeAttributeInfo& attribute : graph.edge_attributes()) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::string texts, DescribeTexts(graph, attribute));
+    out += texts;
+  }
   std::vector<VertexId> vertices;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
     if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));

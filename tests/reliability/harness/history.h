@@ -80,7 +80,8 @@ struct Scenario {
 
 Result<History> Record(const Scenario& scenario);
 
-/// Returns all scenarios: ingestion, updates, arrays, compaction, attributes, publishing.
+/// Returns all scenarios: ingestion, updates, arrays, compaction, attributes, publishing,
+/// texts.
 const std::vector<Scenario>& Scenarios();
 
 /// Ingests the small graph that every scenario begins with.

@@ -1,6 +1,6 @@
-// The scenarios of Scenarios(): ingestion, updates, arrays, compaction, attributes and publishing,
-// each a function Run... that runs its steps through a Recorder. Also makes the small stores of the
-// damage tests (MakeSmallStore).
+// The scenarios of Scenarios(): ingestion, updates, arrays, compaction, attributes, publishing and
+// texts, each a function Run... that runs its steps through a Recorder. Also makes the small stores
+// of the damage tests (MakeSmallStore).
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +11,7 @@
 
 #include "index/arrays/publish_array.h"
 #include "index/generation/graph_builder.h"
+#include "index/ingest/text_column.h"
 #include "reliability/damage/damage_run.h"
 #include "reliability/harness/description.h"
 #include "reliability/harness/history.h"
@@ -18,6 +19,7 @@
 #include "rhizome/array_change.h"
 #include "rhizome/graph.h"
 #include "rhizome/ingest.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
 #include "storage/io/files.h"
@@ -349,6 +351,62 @@ Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
   });
 }
 
+/// Ingests the small graph with texts: the array "motto", and "memo" of the edges.
+Status IngestTexts(StoreDisk& disk) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(disk, kStorePath, SmallId()));
+  return Guarded([&] {
+    GraphInput input = SmallInput({});
+    const auto texts = std::make_shared<const std::vector<std::string>>(
+        std::vector<std::string>{"a text of the ingestion", "another text of it"});
+    ArrayInput motto;
+    motto.name = "motto";
+    motto.dim = 1;
+    motto.dtype = DataType::kInt64;
+    motto.write_texts = WriterOf(texts);
+    motto.read_rows = [](std::span<const VertexId> vertices, std::span<std::byte> out) {
+      for (std::size_t i = 0; i < vertices.size(); ++i) {
+        const std::int64_t code = vertices[i] % 3 - 1;
+        std::memcpy(out.data() + i * sizeof(code), &code, sizeof(code));
+      }
+      return Status::Ok();
+    };
+    input.arrays.push_back(std::move(motto));
+    EdgeAttribute& memo = input.edges.attributes.emplace_back("memo");
+    memo.attributes = {{std::string(kTypeAttribute), std::string(kTypeText)}};
+    for (std::size_t i = 0; i < input.edges.size(); ++i)
+      memo.Add(static_cast<std::int64_t>(i % 3) - 1);
+    input.attribute_texts["memo"] = {WriterOf(texts)};
+    BuildOptions options;
+    options.partition.kind = PartitionerKind::kRandom;
+    options.partition.partitions = 2;
+    return BuildGeneration(*store, std::move(input), options, JobControl());
+  });
+}
+
+// Writes texts that are new, known, and added by an earlier commit, with compactions between.
+Status RunTexts(StoreDisk& disk, Recorder& recorder) {
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  for (int i = 0; i < 5; ++i) {
+    const auto write = [&]() -> Status {
+      WriteBatch batch = Batch(*live.graph, i);
+      const ExternalId vertex("a vertex that is new " + std::to_string(i));
+      const std::string text = "a text that is new, number " + std::to_string(i / 2);
+      batch.PutTexts(vertex, "motto", {text});
+      batch.PutEdge(vertex, vertex, {.attributes = {text + " of an edge"}});
+      batch.PutEdge(vertex, vertex, {.attributes = {"another text of it"}});
+      return AsStatus(live.graph->Write(batch, {.sync = true}));
+    };
+    RHIZOME_RETURN_IF_ERROR(WriteStep(recorder, *live.graph, [&] { return Guarded(write); }));
+    if (i % 2 == 0) continue;
+    const std::string before = recorder.seen();
+    RHIZOME_RETURN_IF_ERROR(
+        WriteStep(recorder, *live.graph, [&] { return Compact(*live.graph, i == 3); }));
+    if (!before.empty() && VerticesIn(before) != VerticesIn(recorder.seen()))
+      recorder.Complain("compaction changed what readers see");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Status IngestSmall(FileSystem& fs) { return Ingest(fs, {}); }
@@ -445,6 +503,7 @@ const std::vector<Scenario>& Scenarios() {
       {"compaction_beside", IngestSmallAndUpdate, RunCompactionBeside},
       {"attributes", IngestSmall, RunAttributes},
       {"publishing", IngestSmallAndUpdate, RunPublishing},
+      {"texts", IngestTexts, RunTexts},
   };
   return scenarios;
 }

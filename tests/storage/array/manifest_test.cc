@@ -94,9 +94,24 @@ std::vector<std::byte> Resealed(std::size_t offset, T value) {
 }
 
 TEST(ManifestTest, NewerVersionIsUnsupportedAndReservedBitsAreRefused) {
-  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 5), FixedStoreId()), kUnsupported);
+  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 6), FixedStoreId()), kUnsupported);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 0), FixedStoreId()), kCorruption);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(12, 1), FixedStoreId()), kCorruption);
+}
+
+// Older builds would look for added texts among the sorted ones.
+TEST(ManifestTest, OnlyAddedTextsNeedVersion5) {
+  Manifest manifest = SmallManifest();
+  const auto version = [&] {
+    const auto bytes = EncodeManifest(manifest, FixedStoreId());
+    EXPECT_OK(DecodeManifest(bytes, FixedStoreId()));
+    return static_cast<int>(bytes[8]);
+  };
+  EXPECT_LT(version(), 4);
+  manifest.arrays.front().attributes = {{"texts_added", "2"}};
+  EXPECT_LT(version(), 4);
+  manifest.arrays.front().attributes = {{"texts_added", "2"}, {"type", "text"}};
+  EXPECT_EQ(version(), 5);
 }
 
 TEST(ManifestTest, AnotherStoresManifestIsRefused) {

@@ -26,7 +26,7 @@ using testing::TempDir;
 
 FileSystem& posix = FileSystem::Posix();
 
-SortedTexts Texts(const std::vector<std::string>& texts) {
+TextList Texts(const std::vector<std::string>& texts) {
   return {texts.size(), [&texts](std::uint64_t i) { return std::string_view(texts[i]); }};
 }
 
@@ -110,7 +110,7 @@ TEST(TextFilesTest, RandomTextsAreReadBack) {
     std::vector<std::string> read;
     for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
       const auto bytes = BytesOf(dir / TextChunkPath("title", chunk));
-      const auto decoded = DecodeTextChunk(bytes, shape.InChunk(chunk), shape.per_chunk);
+      const auto decoded = DecodeTextChunk(bytes, shape, chunk);
       ASSERT_OK(decoded);
       std::vector<std::string> by_hand = DecodeByHand(bytes);
       ASSERT_EQ(by_hand.size(), shape.per_chunk);
@@ -130,6 +130,40 @@ TEST(TextFilesTest, RandomTextsAreReadBack) {
   }
 }
 
+TEST(TextFilesTest, AddedTextsFollowTheSortedOnesInAnyOrder) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 30000; ++i) texts.push_back(fmt::format("title {:06}", i));
+  for (int i = 0; i < 30000; ++i) texts.push_back(fmt::format("{:06} added", i * 7919 % 30000));
+  const TempDir dir;
+  TextList list = Texts(texts);
+  EXPECT_FALSE(WriteTexts(posix, dir.path(), "t", list));
+  list.added = 30000;
+  const auto written = WriteTexts(posix, dir.path(), "t", list);
+  ASSERT_OK(written);
+  const TextsShape shape = ShapeIn(*written);
+  EXPECT_EQ(shape.sorted(), 30000U);
+  EXPECT_EQ(shape.added, 30000U);
+  ASSERT_GT(shape.chunks(), 3U);
+  std::uint64_t sorted = 0;
+  std::vector<std::string> read;
+  for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
+    sorted += shape.SortedInChunk(chunk);
+    const auto decoded = DecodeTextChunk(BytesOf(dir / TextChunkPath("t", chunk)), shape, chunk);
+    ASSERT_OK(decoded);
+    for (std::uint64_t i = 0; i < decoded->size(); ++i) read.emplace_back(decoded->At(i));
+  }
+  EXPECT_EQ(sorted, shape.sorted());
+  EXPECT_EQ(read, texts);
+
+  ArrayEntry entry;
+  SetAttributes(written->attributes, entry);
+  EXPECT_TRUE(HasAddedTexts(entry));
+  const std::vector<std::pair<std::string, std::string>> too_many = {
+      {std::string(kTextsAddedAttribute), "60001"}};
+  SetAttributes(too_many, entry);
+  EXPECT_FALSE(ShapeOfTexts(entry));
+}
+
 TEST(TextFilesTest, LongTextsDoNotMakeLargeChunks) {
   // Most texts are short, so that the mean asks for many texts in a chunk, and some neighbours are
   // very long.
@@ -144,7 +178,7 @@ TEST(TextFilesTest, LongTextsDoNotMakeLargeChunks) {
   for (std::uint64_t chunk = 0; chunk < shape.chunks(); ++chunk) {
     const auto bytes = BytesOf(dir / TextChunkPath("t", chunk));
     EXPECT_LE(ZSTD_getFrameContentSize(bytes.data(), bytes.size()), kMaxChunkBytes);
-    EXPECT_OK(DecodeTextChunk(bytes, shape.InChunk(chunk), shape.per_chunk));
+    EXPECT_OK(DecodeTextChunk(bytes, shape, chunk));
   }
 }
 
@@ -167,23 +201,23 @@ TEST(TextFilesTest, EveryChangedByteIsFound) {
   const TempDir dir;
   ASSERT_OK(WriteTexts(posix, dir.path(), "label", Texts(texts)));
   const auto bytes = BytesOf(dir / "texts/label/c.0");
-  ASSERT_OK(DecodeTextChunk(bytes, 3, 3));
+  ASSERT_OK(DecodeTextChunk(bytes, {3, 3}, 0));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     auto changed = bytes;
     changed[i] ^= std::byte{0x10};
-    EXPECT_FALSE(DecodeTextChunk(changed, 3, 3)) << "byte " << i;
+    EXPECT_FALSE(DecodeTextChunk(changed, {3, 3}, 0)) << "byte " << i;
   }
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(DecodeTextChunk(std::span(bytes).first(size), 3, 3));
-  EXPECT_FALSE(DecodeTextChunk(bytes, 2, 3));  // a text too many
-  EXPECT_FALSE(DecodeTextChunk(bytes, 4, 4));
+    EXPECT_FALSE(DecodeTextChunk(std::span(bytes).first(size), {3, 3}, 0));
+  EXPECT_FALSE(DecodeTextChunk(bytes, {2, 3}, 0));  // a text too many
+  EXPECT_FALSE(DecodeTextChunk(bytes, {4, 4}, 0));
 }
 
 TEST(TextFilesTest, DecodedTextsMustAscend) {
   const std::vector<std::string_view> texts = {"b", "a"};
   const auto bytes = EncodeTextChunk(texts, 2);
   ASSERT_OK(bytes);
-  const auto decoded = DecodeTextChunk(*bytes, 2, 2);
+  const auto decoded = DecodeTextChunk(*bytes, {2, 2}, 0);
   ASSERT_FALSE(decoded);
   EXPECT_THAT(decoded.error().message(), HasSubstr("text 1 does not ascend"));
 }

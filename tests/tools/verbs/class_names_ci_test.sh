@@ -74,7 +74,7 @@ expect_json o.json 'j["values"] == ["vision, video"] and j["dtype"] == "text"'
 rhizome neighbors s.rz p3 --json >o.json || fail "neighbors"
 expect_json o.json 'all(n["attributes"]["memo"] in ("see, also", "zitiert", None) for n in j["neighbors"])'
 
-# --- updates: known texts by name, unknown ones refused
+# --- updates: texts by name; a class that is new is refused
 cat >put.jsonl <<'END'
 {"id": "p0", "rows": {"label": "théorie", "title": "On \"1\", and é"}}
 {"id": "p10", "rows": {"label": ["vision, video"], "title": null}}
@@ -100,10 +100,10 @@ for store in put.rz follow.rz; do
 done
 echo '{"id": "p0", "rows": {"label": "theory"}}' >bad.jsonl
 expect_exit 1 rhizome put put.rz bad.jsonl
-expect_says "'theory' is not one of the 3 texts of 'label' ('deep \"learning\"', 'théorie', 'vision, video')"
+expect_says "bad.jsonl:1" "'theory' is not one of the 3 classes of 'label' ('deep \"learning\"', 'théorie', 'vision, video')"
 printf 'p0\ttheory\n' >bad.tsv
 expect_exit 1 rhizome put put.rz bad.tsv --array label
-expect_says "'theory' is not one of the 3 texts"
+expect_says "bad.tsv:1" "'theory' is not one of the 3 classes"
 
 # --- arrays: rename, drop; backup; repair
 rhizome array rename put.rz title headline >/dev/null || fail "rename"

@@ -73,7 +73,7 @@ for round in 1 2; do
   rhizome compact full.rz >/dev/null || fail "compact"
 done
 printf '{"id": NaN}\n' | rhizome put full.rz - --format json >out 2>err && fail "NaN as an id"
-grep -q 'has no name as "id"' err || fail "NaN as an id: $(cat err)"
+grep -q 'has NaN as "id", but a name is an integer or a text' err || fail "NaN as an id: $(cat err)"
 printf '{"id": "a", "rows": {"codes": [null]}}\n' | rhizome put full.rz - --format json >out 2>err &&
   fail "null in an array of integers"
 grep -q "is not an int64 number" err || fail "null in an array of integers: $(cat err)"
@@ -94,6 +94,13 @@ rhizome info numbers.rz --schema | grep -q '"ids": "integer"' || fail "ids of nu
 printf '3\t8\n8\n' | rhizome put torn.rz - --create >/dev/null 2>&1 && fail "put --create of a bad file"
 [ ! -e torn.rz ] || fail "a bad file left a store"
 rhizome put given.rz lines.jsonl --create --schema schema.json >/dev/null || fail "put --create --schema"
+# A bad line leaves the empty store, and the message says so; without a file there is none.
+echo '{"src": "a"}' >bad.jsonl
+expect_exit 1 rhizome put torn.rz bad.jsonl --create --schema schema.json
+expect_says "'torn.rz' was created, and is empty" "run the command again" "bad.jsonl:1"
+rhizome put torn.rz lines.jsonl --create --schema schema.json >/dev/null || fail "put into the empty store"
+expect_exit 2 rhizome put absent.rz nofile.jsonl --create --schema schema.json
+[ ! -e absent.rz ] || fail "a store remains without a file"
 [ "$(rhizome info given.rz --json | field edges)" = 2 ] || fail "edges of given.rz"
 expect_exit 1 rhizome put given.rz lines.jsonl --schema schema.json
 
