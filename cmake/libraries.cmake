@@ -11,7 +11,7 @@ foreach(module IN LISTS engine_modules)
 endforeach()
 # What the engine links; cmake/dependencies.cmake finds it, for programs that link a static librhizome, too.
 set(engine_libs RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC
-  PkgConfig::XXHASH PkgConfig::ISAL TBB::tbb ZLIB::ZLIB fmt::fmt Threads::Threads)
+  PkgConfig::XXHASH PkgConfig::ISAL PkgConfig::LZMA TBB::tbb ZLIB::ZLIB BZip2::BZip2 fmt::fmt Threads::Threads)
 
 # The headers of the engine: all of them, and those that the command line and the Python module use. Like any
 # program, these use the public ones; TOOLS_ONLY lists what they need besides. Those are not installed.

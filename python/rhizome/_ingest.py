@@ -34,7 +34,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     ``edges``, in memory: integers [2, n] or [n, 2] ([2, 2] could be both: give a pair); a pair (sources, targets), each
     [n] of int or of str; a table, whose columns have roles by their names; a sparse matrix of SciPy, from row to column;
     a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: text,
-    Matrix Market, or .npy ([2, n] or [n, 2]), plain or compressed by gzip or zstd; or Parquet or Arrow IPC (Feather), which are read batch by batch as tables (with pyarrow).
+    Matrix Market, or .npy ([2, n] or [n, 2]), plain or compressed (gzip, zstd, bzip2, xz); or Parquet or Arrow IPC (Feather), which are read batch by batch as tables (with pyarrow).
     Or the path of a folder of `Graph.export`, which has everything.
     Contiguous int64 data is read in place; everything else is copied first.
     A table is one of pandas, pyarrow, or any library that exports Arrow's C stream (polars, DuckDB). Its columns, in any

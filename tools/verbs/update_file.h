@@ -42,7 +42,7 @@ struct UpdateFormat {
 /// Text of --help about JSON lines.
 extern const char* const kUpdateJsonHelp;
 
-/// Reads a file of updates line by line into a batch. The file may be plain, .gz or .zst; "-" is
+/// Reads a file of updates line by line into a batch. The file may be plain or compressed; "-" is
 /// standard input. Malformed lines are reported here, with file and line. Graph::Write reports
 /// operations that do not match the vertices and types of the graph.
 /// Threads: one at a time.

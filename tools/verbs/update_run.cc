@@ -201,7 +201,7 @@ Result<std::unique_ptr<Graph>> CreateWithSchema(const UpdateFlags& flags,
 void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
   verb.add_option("STORE", flags.store, "The store's folder")->required();
   verb.add_option("F", flags.file,
-                  "Input file: TSV, CSV or JSON lines; plain, .gz or .zst; - for standard input")
+                  "Input file: TSV, CSV or JSON lines, plain or compressed; - for standard input")
       ->required();
   AddChoice<UpdateFormat::Form>(verb, "--format", flags.format.form,
                                 {{"auto", UpdateFormat::Form::kAuto},

@@ -47,8 +47,8 @@ grep -q '^rhizome_vertices{store="s.rz"} 3$' out || fail "info --metrics: $(grep
 # --- Every format, and what is read afterwards
 printf '0\t7\n7\t8\n' | rhizome put g.rz - --json >out || fail "put from stdin"
 expect_json out 'j["applied"] == 2' 'j["vertices_added"] == 2' 'j["commit"] == 1 + 1' 'j["seconds"] > 0'
-printf 'src,dst\n"0",9\n' | gzip >e.csv.gz
-expect_exit 0 rhizome put g.rz e.csv.gz --header --json
+printf 'src,dst\n"0",9\n' | python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read()))' >e.csv.xz
+expect_exit 0 rhizome put g.rz e.csv.xz --header --json
 expect_json out 'j["applied"] == 1' 'j["vertices_added"] == 1'
 printf '7\t0.5\t1.5\n1\t-1\t4\n' >rows.tsv
 expect_exit 0 rhizome put g.rz rows.tsv --array x --json
