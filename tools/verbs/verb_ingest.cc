@@ -46,7 +46,7 @@ Status CheckAlone(const IngestVerbFlags& verb, const std::string& folder) {
 Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& folder,
                             const std::string& kind, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
-  Tell("note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
+  Tell(session, "note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
   return RunImport({.name = kind,
                     .store = flags.input.store,
                     .from = folder,
