@@ -9,7 +9,7 @@ from typing import Any, Literal, Union
 from . import _core
 from ._graph import open as open_graph
 from ._ingest_input import IngestInput
-from ._replace import is_store, replaced
+from ._replace import replaced
 from ._sniff import Delimiter, set_text_options
 from ._types import (
     IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_number, as_path, as_text, as_threads,
@@ -93,7 +93,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     """
     if overwrite and exist_ok:
         raise ValueError("overwrite=True replaces a store, and exist_ok=True keeps it: give one of them")
-    if exist_ok and is_store(as_path(path)):
+    if exist_ok and _core.is_store(as_path(path)):
         return _report_of(as_path(path))
     arguments = _core.IngestArguments()
     arguments.path = as_path(path)

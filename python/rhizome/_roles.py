@@ -7,20 +7,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Union
 
+from . import _core
 from ._columns import Column, column_of
 from ._types import as_names
 
 _LOG = logging.getLogger("rhizome")
 
-#: Names of columns by role, in lower case.
-_EDGE_ROLES = {
-    "src": ("src", "source", "from", "head", "subject", "u"), "dst": ("dst", "target", "to", "tail", "object", "v"),
-    "type": ("rel", "relation", "type", "predicate", "label"), "weight": ("weight", "w"),
-    "time": ("time", "timestamp", "ts"),
-}
-_VERTEX_ROLES = {
-    "id": ("id", "node", "key", "name"), "type": ("type", "ntype"), "label": ("label", "class", "y"), "split": ("split",),
-}
+_EDGE_ROLES = ("src", "dst", "type", "weight", "time")
+_VERTEX_ROLES = ("id", "type", "label", "split")
 
 #: Columns into which pandas writes an index that has no name.
 _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
@@ -74,7 +68,8 @@ def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] = ()) -
                              "{'src': 'source', 'dst': 'target', 'weight': 'amount'}")
         named = dict(zip(("src", "dst"), pair))
     others = [name for name in columns if name not in attributes]
-    roles = _assigned(columns, others, _EDGE_ROLES, named, "edges")
+    by_name = dict(zip(others, _core.edge_roles(others)))
+    roles = _assigned(columns, by_name, _EDGE_ROLES, named, "edges")
     for role in ("src", "dst"):
         if role not in roles:
             raise ValueError(f"a table of edges has no column that is the {role}: its columns are {_list(columns)}; name the "
@@ -85,14 +80,14 @@ def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] = ()) -
 def vertex_columns(table: Any) -> dict[str, Any]:
     """Returns the columns of a table of vertices, with the names of their roles: id, type, label, split."""
     columns = columns_of(table)
-    first = next((name for key in _VERTEX_ROLES["id"] for name in columns if name.lower() == key), None)
-    named = {} if first is None else {"id": first}
-    return _renamed(columns, _assigned(columns, columns, _VERTEX_ROLES, named, "vertices"))
+    by_name = {name: "type" if role == "ntype" else role
+               for name, role in zip(columns, _core.vertex_roles(list(columns)))}
+    return _renamed(columns, _assigned(columns, by_name, _VERTEX_ROLES, {}, "vertices"))
 
 
-def _assigned(columns: Collection[str], others: Collection[str], known: Mapping[str, Sequence[str]],
-              named: Mapping[str, str], what: str) -> dict[str, str]:
-    """Returns the column of each role: the ``named`` ones, and those that their names give to ``others``."""
+def _assigned(columns: Collection[str], by_name: Mapping[str, str], known: Sequence[str], named: Mapping[str, str],
+              what: str) -> dict[str, str]:
+    """Returns the column of each role: the ``named`` ones, and columns that have a role ``by_name``."""
     for role, name in named.items():
         if role not in known:
             raise ValueError(f"columns=: there is no role {role!r}; the roles are {', '.join(known)}")
@@ -101,8 +96,8 @@ def _assigned(columns: Collection[str], others: Collection[str], known: Mapping[
     if len(set(named.values())) < len(named):
         raise ValueError(f"columns={dict(named)!r}: one column cannot have two roles")
     roles = dict(named)
-    for role, names in known.items():
-        found = [name for name in others if name.lower() in names and name not in named.values()]
+    for role in known:
+        found = [name for name, given in by_name.items() if given == role and name not in named.values()]
         if role in roles:
             continue
         if len(found) > 1:
