@@ -495,7 +495,7 @@ TEST_F(IngestTest, BadTripletsAreRefused) {
          .arrays = {{.name = "s", .path = Write("s.tsv", text), .dim = dim, .triplets = true}}},
         StatusCode::kInvalidArgument, parts);
   };
-  refuse("0\t0\t1\n", 0, {"s.tsv", "DIM"});
+  refuse("0\t0\t1\n", 0, {"s.tsv", "`dim`"});
   refuse("0\t0\t1\n1\t3\t1\n", 3, {"s.tsv:2", "column 3"});
   refuse("0\t0\t1\n-1\t0\t1\n", 3, {"s.tsv:2", "row"});
   refuse("0\t0\t1\n1\t-1\t1\n", 3, {"s.tsv:2", "column"});

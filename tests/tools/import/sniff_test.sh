@@ -111,7 +111,7 @@ ingest arrays --edges t.tsv --array rows=rows.csv --array sparse=rows.csv:coo:8 
 rhizome get arrays.rz 1 --array rows | grep -qE '1 +0 +5' || fail "rows of a CSV file"
 rhizome get arrays.rz 1 --array a | grep -qE '3 +4' || fail "rows of a .npz file"
 rhizome get arrays.rz 1 --array b | grep -qE '3 +4' || fail "rows of a compressed .npz file"
-expect_exit 1 rhizome ingest no.rz --edges t.tsv --array x=rows.csv:3 && expect_says ":coo:3"
+expect_exit 1 rhizome ingest no.rz --edges t.tsv --array x=rows.csv:3 && expect_says "--array NAME=FILE or --array NAME=FILE:coo:DIM"
 expect_exit 1 rhizome ingest no.rz --edges t.tsv --array x=damaged.npz:feat && expect_says "checksum"
 expect_exit 2 rhizome ingest no.rz --edges t.tsv --array x=stored.npz:none && expect_says "other.npy, feat.npy"
 
