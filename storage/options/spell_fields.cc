@@ -22,6 +22,7 @@ constexpr auto kFields = std::to_array<OptionField>({
     {"clip_norm"},
     {"codec"},
     {"columns"},
+    {"create_types", kBoolean},
     {"delimiter"},
     {"device"},
     {"device_cache"},

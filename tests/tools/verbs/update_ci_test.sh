@@ -119,7 +119,7 @@ refused '1\t2\n1\n' 2 "fields" g.rz
 refused '1\t2\n1\tx\n' 2 "not an integer" g.rz
 refused '1\t2\t3\t4\n' 1 "fields" g.rz --array x
 refused '1\t2\tnone\n' 1 "'none', is not a float32" g.rz --array x
-refused 'a\tb\tq\n' 1 "create_types" s.rz --columns src,dst,type
+refused 'a\tb\tq\n' 1 "With --create-types it is added" s.rz --columns src,dst,type
 refused 'a\tb\tnan\n' 1 "finite" s.rz --columns src,dst,weight
 refused 'a\tb\t1.5\n' 1 "int64" s.rz --columns src,dst,time
 refused '\377\tb\n' 1 "UTF-8" s.rz
