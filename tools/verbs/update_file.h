@@ -39,6 +39,12 @@ struct UpdateFormat {
   bool header = false;
 };
 
+/// The field of a JSON line with the edge attributes whose names are fields of their own.
+inline constexpr const char* kAttributesField = "attributes";
+
+/// Returns whether an edge attribute has the name of a field of JSON lines.
+bool IsJsonField(std::string_view attribute);
+
 /// Text of --help about JSON lines.
 extern const char* const kUpdateJsonHelp;
 
@@ -92,6 +98,7 @@ class UpdateFile {
   Reason TakeJson(std::string_view text, WriteBatch& batch);
   Reason TakeMark(Json& object);
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
+  Reason TakeJsonAttribute(std::string_view name, const Json& value, EdgeFields& edge);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonRow(const std::string& array, const Json& given, const ExternalId& id,
                      WriteBatch& batch);

@@ -25,8 +25,9 @@
 namespace RHIZOME_API rhizome {
 
 /// Feature rows of a minibatch: float16 if the array is float16 and not normalized, otherwise
-/// converted to float32. Row i belongs to the vertex with local number i. Rows are not copied: they are in the memory of a cache, at any positions of its table, and do
-/// not move or change while this object exists. (Or the object has its own memory, see Own.)
+/// converted to float32. Row i belongs to the vertex with local number i. Rows are not
+/// copied: they are in the memory of a cache, at any positions of its table, and do not move or
+/// change while this object exists. (Or the object has its own memory, see Own.)
 /// Threads: const functions from any number of threads.
 /// Ownership: holds rows of the cache, which must outlive this object. Holding them for long
 /// reduces the space for later minibatches.

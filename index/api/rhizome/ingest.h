@@ -248,7 +248,8 @@ struct IngestOptions {
   /// For edges between two kinds of vertices whose ids overlap: the type of all sources and the
   /// type of all destinations. An id 7 becomes the text "user:7". With a node file, its type column
   /// must have these types. Types may contain ':', but none may begin with another one and ':', so
-  /// that each id has one reading. Empty: one kind of vertices, or found by Sniff (userId, movieId).
+  /// that each id has one reading. Empty: one kind of vertices, or found by Sniff (userId,
+  /// movieId).
   std::vector<std::string> end_types = {};
   IdType id_type = IdType::kAuto;
   bool undirected = false;

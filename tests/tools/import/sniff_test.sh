@@ -152,6 +152,8 @@ echo 3 | z split/random/test
 ingest ogb ogb
 expect_says "data set of ogb"
 rhizome get ogb.rz 2 --array label | grep -qE '1 +255' || fail "several labels: $(rhizome get ogb.rz 2 --array label)"
+printf '0,1\n\n1,0\n\n\n1,7\n0,0\n' | z raw/node-label
+expect_exit 1 rhizome ingest no.rz ogb && expect_says "node-label.csv.gz:6: the label 7" # blank lines count
 expect_exit 1 rhizome ingest no.rz ogb --columns src,dst && expect_says "folder of a data set"
 
 finish
