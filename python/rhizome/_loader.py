@@ -158,7 +158,7 @@ class Loader:
 
         ``features``: the array of rows, of numbers or bool, of layout "row"; all types but float16 are converted to
         float32. ``normalize``: divide each row by the sum of its absolute values, in float32. ``labels``: an array with
-        one column, int32 or int64; every seed must have a label.
+        one column of integers; every seed must have a label.
         ``seeds``: vertex ids [n], distinct (or a bool mask); or ``split``: the vertices of that set of ``split_array``.
         ``batch_size``: seeds per minibatch; ``drop_last``: drop a minibatch that has fewer; ``shuffle``: use a new
         order in each epoch, determined by ``seed``, else the given order. ``rank``, ``world_size``: the number of this
