@@ -1,8 +1,8 @@
 # --- Dependencies, each with the oldest version that is tested (docs/BUILDING.md says what each is for) ---
 # What librhizome links. A program that links a static librhizome needs it, too: install.cmake writes these lists into
 # rhizomeConfig.cmake and rhizome.pc.
-set(linked_packages "RocksDB 7.8 CONFIG" "TBB 2021.8 CONFIG" "fmt 9.1" ZLIB Threads)
-set(linked_modules "URING liburing>=2.3" "ZSTD libzstd>=1.5" "BLOSC blosc>=1.21" "XXHASH libxxhash>=0.8"
+set(linked_packages "RocksDB 7.8 CONFIG" "TBB 2021.8 CONFIG" "fmt 9.1" ZLIB BZip2 Threads)
+set(linked_modules "URING liburing>=2.3" "ZSTD libzstd>=1.5" "LZMA liblzma>=5.4" "BLOSC blosc>=1.21" "XXHASH libxxhash>=0.8"
   "ISAL libisal>=2.30")
 foreach(package IN LISTS linked_packages)
   separate_arguments(package)

@@ -56,7 +56,7 @@ else()
   string(REPLACE ";" ", " requires "${requires}")
   # Public, and not Requires.private: there is no shared library that could be linked without them.
   set(pc_lines "Requires: ${requires}\n")
-  set(pc_libs "-lrhizome -Wl,-z,nodelete -lrocksdb -pthread")
+  set(pc_libs "-lrhizome -Wl,-z,nodelete -lrocksdb -lbz2 -pthread")
 endif()
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/rhizome)
 install(EXPORT rhizome NAMESPACE rhizome:: FILE rhizomeTargets.cmake DESTINATION ${package_folder})

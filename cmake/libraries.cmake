@@ -11,7 +11,7 @@ foreach(module IN LISTS engine_modules)
 endforeach()
 # What the engine links; cmake/dependencies.cmake finds it, for programs that link a static librhizome, too.
 set(engine_libs RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC
-  PkgConfig::XXHASH PkgConfig::ISAL TBB::tbb ZLIB::ZLIB fmt::fmt Threads::Threads)
+  PkgConfig::XXHASH PkgConfig::ISAL PkgConfig::LZMA TBB::tbb ZLIB::ZLIB BZip2::BZip2 fmt::fmt Threads::Threads)
 
 # The headers of the engine: all of them, and those that the command line and the Python module use. Like any
 # program, these use the public ones; TOOLS_ONLY lists what they need besides. Those are not installed.
@@ -31,7 +31,7 @@ set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/escap
   index/input/input_stream.h index/input/npy.h index/input/npy_header.h index/input/number.h
   index/input/table_reader.h index/input/table_writer.h index/generation/graph_builder.h index/generation/reorder.h
   index/input/file_format.h
-  index/ingest/edge_pairs.h index/ingest/ingest_graph.h index/ingest/ingest_plan.h index/ingest/input_estimate.h
+  index/ingest/column_roles.h index/ingest/edge_pairs.h index/ingest/ingest_graph.h index/ingest/ingest_plan.h index/ingest/input_estimate.h
   index/ingest/row_sources.h index/graph/compaction_watch.h index/graph/edges_by_id.h index/graph/live_vertices.h
   index/check/topology_sections.h cache/lists/direct_neighbors.h cache/lists/neighbor_cache.h
   cache/layout/pass_layout.h cache/layout/pass_lists.h index/graph/edges_of_vertex.h index/graph/edge_table.h

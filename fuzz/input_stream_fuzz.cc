@@ -1,3 +1,5 @@
+#include <bzlib.h>
+#include <lzma.h>
 #include <zstd.h>
 
 #include <string>
@@ -13,7 +15,7 @@ namespace {
 
 using namespace rhizome;
 
-constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
+constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst", "packed.bz2", "packed.xz"};
 
 // Reading stops after this many bytes, since a small input can decompress to a thousand times its
 // size.
@@ -25,14 +27,38 @@ std::vector<std::byte> Zstd(std::string_view text) {
   return out;
 }
 
+std::vector<std::byte> Bzip2(std::string_view text) {
+  std::vector<std::byte> out(text.size() + 1000);
+  auto bytes = static_cast<unsigned>(out.size());
+  RHIZOME_CHECK(BZ2_bzBuffToBuffCompress(reinterpret_cast<char*>(out.data()), &bytes,
+                                         const_cast<char*>(text.data()),
+                                         static_cast<unsigned>(text.size()), 1, 0, 0) == BZ_OK);
+  out.resize(bytes);
+  return out;
+}
+
+std::vector<std::byte> Xz(std::string_view text) {
+  std::vector<std::byte> out(lzma_stream_buffer_bound(text.size()));
+  std::size_t bytes = 0;
+  RHIZOME_CHECK(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC64, nullptr,
+                                        reinterpret_cast<const std::uint8_t*>(text.data()),
+                                        text.size(), reinterpret_cast<std::uint8_t*>(out.data()),
+                                        &bytes, out.size()) == LZMA_OK);
+  out.resize(bytes);
+  return out;
+}
+
+/// The compressions in the order of kNames.
+constexpr std::vector<std::byte> (*kPack[])(std::string_view) = {fuzzing::Gzip, Zstd, Bzip2, Xz};
+
 }  // namespace
 
-// Reads raw bytes as a file, plain or through gzip or zstd, in pieces of any size. The file must be
+// Reads raw bytes as a file, plain or compressed, in pieces of any size. The file must be
 // rejected as invalid input, or yield the same bytes for every piece size.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));
-  const Path path = kNames[data[0] % 3];
+  const Path path = kNames[data[0] % std::size(kNames)];
   fuzzing::MemoryFiles files;
   files.files[path] = {bytes.begin(), bytes.end()};
   std::vector<std::byte> read[2];
@@ -63,12 +89,13 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::string text;
   for (int i = 0; i < 60; ++i) text += std::to_string(i * i) + "\t";
   AddChanged(seeds, Joined({0, 9}, text), 2, 20);
-  for (const bool gzip : {true, false}) {
-    std::vector<std::byte> packed = gzip ? fuzzing::Gzip(text) : Zstd(text);
-    AddChanged(seeds, Joined({static_cast<std::uint8_t>(gzip ? 1 : 2), 9}, packed), 2, 500);
-    const std::vector<std::byte> more = gzip ? fuzzing::Gzip("more") : Zstd("more");
+  std::uint8_t name = 0;
+  for (const auto& pack : kPack) {
+    std::vector<std::byte> packed = pack(text);
+    AddChanged(seeds, Joined({++name, 9}, packed), 2, 500);
+    const std::vector<std::byte> more = pack("more");
     packed.insert(packed.end(), more.begin(), more.end());
-    AddChanged(seeds, Joined({static_cast<std::uint8_t>(gzip ? 1 : 2), 9}, packed), 2, 100);
+    AddChanged(seeds, Joined({name, 9}, packed), 2, 100);
   }
   return seeds;
 }

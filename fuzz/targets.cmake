@@ -89,8 +89,9 @@ rhizome_fuzz(message_header RUNS 50000 COVERS storage/remote/message_header.cc)
 rhizome_fuzz(npy RUNS 84000 COVERS index/input/npy.cc index/input/npy_dict.cc EXCEPT "NpyWriter|EncodeNpyHeader")
 rhizome_fuzz(zarr_source RUNS 1700 COVERS storage/array/zarr_source.cc storage/array/zarr_source_format.cc
   LIBS ZLIB::ZLIB)
-rhizome_fuzz(input_stream RUNS 5400 COVERS index/input/input_stream.cc EXCEPT Standard
-  LIBS ZLIB::ZLIB PkgConfig::ZSTD)
+rhizome_fuzz(input_stream RUNS 5400 COVERS index/input/input_stream.cc index/input/decoder.cc
+  index/input/bzip2_decoder.cc index/input/xz_decoder.cc EXCEPT "Standard|LargeWindow|DecoderWithoutMemory"
+  LIBS ZLIB::ZLIB PkgConfig::ZSTD BZip2::BZip2 PkgConfig::LZMA)
 rhizome_fuzz(table_reader RUNS 1800 COVERS index/input/table_reader.cc)
 rhizome_fuzz(input_files RUNS 1600 COVERS index/ingest/edge_file.cc index/ingest/node_file.cc
   index/ingest/node_column.cc index/ingest/array_file.cc index/ingest/text_rows.cc

@@ -11,7 +11,7 @@ rhizome_layer(storage
   BATCH 8
   PUBLIC_LIBS tl::expected
   PRIVATE_LIBS RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC
-    PkgConfig::XXHASH PkgConfig::ISAL ZLIB::ZLIB fmt::fmt nlohmann_json::nlohmann_json
+    PkgConfig::XXHASH PkgConfig::ISAL PkgConfig::LZMA ZLIB::ZLIB BZip2::BZip2 fmt::fmt nlohmann_json::nlohmann_json
     Threads::Threads)
 list(GET rhizome_storage_modules 0 precompiled)
 target_precompile_headers(${precompiled} PRIVATE ${standard_headers})

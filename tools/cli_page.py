@@ -16,7 +16,7 @@ import sys
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/CLI.md"
 MARK = "<!-- Below this line the page is written by tools/cli_page.py: edit the help of the verb. -->"
 # All verbs have these, and the page says so once. `bench` is another executable.
-COMMON = ("  -h,--help ", "  --help-all ", "  --json ", "  --progress ")
+COMMON = ("  -h,--help ", "  --help-all ", "  --json ", "  --progress ", "  --log ")
 LEFT_OUT = ("bench", "help", "completion")
 
 

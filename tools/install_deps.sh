@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 build_packages=(
   g++ cmake ninja-build ccache mold pkg-config python3 python3-venv
-  librocksdb-dev liburing-dev libzstd-dev zlib1g-dev libblosc-dev libxxhash-dev libisal-dev
+  librocksdb-dev liburing-dev libzstd-dev zlib1g-dev libbz2-dev liblzma-dev libblosc-dev libxxhash-dev libisal-dev
   libboost-dev libtbb-dev libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libyaml-dev
   librandom123-dev libfast-float-dev wordnet-base)
 python_packages=(python3-dev)

@@ -62,9 +62,8 @@ std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::s
 
 Status UnknownType(std::string_view what, const std::string& name,
                    const std::vector<std::string>& schema) {
-  return Invalid(
-      "{} type '{}' does not exist; existing types: {}. Write with create_types to add it", what,
-      name, ListOfNames(schema));
+  return Invalid("{} type '{}' does not exist; existing types: {}. With `create_types` it is added",
+                 what, name, ListOfNames(schema));
 }
 
 }  // namespace

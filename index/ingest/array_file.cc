@@ -203,8 +203,8 @@ Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype)
 Status CheckTripletFile(const ArrayFile& file, DataType dtype) {
   if (file.dim == 0)
     return Status::InvalidArgument(
-        fmt::format("{}: a file of triplets does not contain the number of columns; give it as "
-                    "NAME=FILE:coo:DIM",
+        fmt::format("{}: a file of triplets does not contain the number of columns; give it in "
+                    "`dim`",
                     ArrayPlace(file)));
   return CheckDtype(file, DataType::kFloat32, dtype);
 }

@@ -23,7 +23,7 @@ Result<bool> HasTriplets(const ArrayFile& file, std::size_t fields) {
   if (file.dim != 3) return true;
   return Fail(Status::InvalidArgument(fmt::format(
       "{}: its lines may be rows of 3 columns, or triplets 'row column value' of an array with 3 "
-      "columns; write NAME=FILE for rows, or NAME=FILE:coo:3 for triplets",
+      "columns; say which by `triplets=false` or `triplets=true`",
       ArrayPlace(file))));
 }
 

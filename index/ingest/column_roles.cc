@@ -104,16 +104,17 @@ Status RefuseTwice(std::string_view role, std::string_view first, std::string_vi
       fmt::format("the columns '{}' and '{}' of the header could both be {}", first, second, role));
 }
 
-/// Sets the roles of columns that have one, and the names of the others.
-template <typename RoleOfName>
-Result<std::vector<std::string>> RolesBy(std::span<const std::string> names, RoleOfName role_of) {
-  std::vector<std::string> roles;
+/// Returns the roles of columns that have one, and the names of the others.
+/// Errors: kInvalidArgument, two columns have the same role.
+Result<std::vector<std::string>> RolesAndNames(std::span<const std::string> names,
+                                               std::vector<std::string> roles) {
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string_view role = role_of(names[i]);
-    for (std::size_t j = 0; j < i && !role.empty(); ++j)
-      if (roles[j] == role) return Fail(RefuseTwice(role, names[j], names[i]));
-    roles.push_back(role.empty() ? OwnName(names[i]) : std::string(role));
+    if (roles[i].empty()) continue;
+    for (std::size_t j = 0; j < i; ++j)
+      if (roles[j] == roles[i]) return Fail(RefuseTwice(roles[i], names[j], names[i]));
   }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (roles[i].empty()) roles[i] = OwnName(names[i]);
   return roles;
 }
 
@@ -124,15 +125,12 @@ bool Has(std::span<const std::string> roles, std::string_view role) {
 /// Makes the only two columns of ids, such as userId and movieId, src and dst, if they are of two
 /// types.
 void TakeTwoTypes(std::span<const std::string> names, RoleNames& found) {
-  std::vector<std::size_t> ids;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (EdgeRole(names[i]).empty() && !StemOfId(names[i]).empty()) ids.push_back(i);
-  if (ids.size() != 2) return;
-  // start_station_id and end_station_id are ids of one type.
-  if (WordsOf(names[ids[0]]).rbegin()[1] == WordsOf(names[ids[1]]).rbegin()[1]) return;
-  found.types = {StemOfId(names[ids[0]]), StemOfId(names[ids[1]])};
-  found.roles[ids[0]] = "src";
-  found.roles[ids[1]] = "dst";
+  const std::vector<std::string> kinds = KindsOfEnds(names);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i].empty()) continue;
+    found.roles[i] = found.types.empty() ? "src" : "dst";
+    found.types.push_back(kinds[i]);
+  }
 }
 
 }  // namespace
@@ -156,14 +154,9 @@ bool NamesEdges(std::span<const std::string> names) {
   return roles.has_value();
 }
 
-bool NamesNodes(std::span<const std::string> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return IdRank(name).has_value(); });
-}
-
 Result<RoleNames> EdgeRoles(std::span<const std::string> names) {
   RoleNames found;
-  RHIZOME_ASSIGN_OR_RETURN(found.roles, RolesBy(names, EdgeRole));
+  RHIZOME_ASSIGN_OR_RETURN(found.roles, RolesAndNames(names, EdgeRolesByName(names)));
   if (!Has(found.roles, "src") && !Has(found.roles, "dst")) TakeTwoTypes(names, found);
   for (const std::string_view end : {"src", "dst"})
     if (!Has(found.roles, end))
@@ -175,26 +168,10 @@ Result<RoleNames> EdgeRoles(std::span<const std::string> names) {
 
 Result<RoleNames> NodeRoles(std::span<const std::string> names) {
   RoleNames found;
-  // A column y next to a column x is a coordinate.
-  const bool has_x = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return WordsOf(name) == std::vector<std::string>{"x"};
-  });
-  RHIZOME_ASSIGN_OR_RETURN(found.roles,
-                           RolesBy(names, [&](std::string_view name) -> std::string_view {
-                             const auto words = WordsOf(name);
-                             if (has_x && words == std::vector<std::string>{"y"}) return "";
-                             return words.size() == 1 ? RoleOfWords(kNodeWords, words) : "";
-                           }));
-  std::optional<std::size_t> id;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto rank = IdRank(names[i]);
-    if (!rank) continue;
-    const std::size_t least = id ? *IdRank(names[*id]) : kIdWords.size();
-    if (*rank == least) return Fail(RefuseTwice("id", names[*id], names[i]));
-    if (*rank < least) id = i;
-  }
+  RHIZOME_ASSIGN_OR_RETURN(found.roles, RolesAndNames(names, NodeRolesByName(names)));
+  if (Has(found.roles, "id")) return found;
   // A single name such as movieId has the ids of a type.
-  for (std::size_t i = 0; i < names.size() && !id; ++i) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string stem = StemOfId(names[i]);
     if (stem.empty()) continue;
     if (!found.types.empty())
@@ -203,14 +180,48 @@ Result<RoleNames> NodeRoles(std::span<const std::string> names) {
     found.types = {stem};
     found.roles[i] = "id";
   }
-  if (id) {
-    found.types.clear();
-    found.roles[*id] = "id";
-  }
   if (Has(found.roles, "id")) return found;
   return Fail(Status::InvalidArgument(
       "the header has no column for the ids of vertices (such as id, node, key, name)"));
 }
 
 }  // namespace internal
+
+std::vector<std::string> EdgeRolesByName(std::span<const std::string> names) {
+  std::vector<std::string> roles;
+  for (const std::string& name : names) roles.emplace_back(EdgeRole(name));
+  return roles;
+}
+
+std::vector<std::string> NodeRolesByName(std::span<const std::string> names) {
+  // A column y next to a column x is a coordinate.
+  const bool has_x = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return WordsOf(name) == std::vector<std::string>{"x"};
+  });
+  std::size_t best_rank = kIdWords.size();
+  for (const std::string& name : names)
+    best_rank = std::min(best_rank, IdRank(name).value_or(best_rank));
+  std::vector<std::string> roles;
+  for (const std::string& name : names) {
+    const std::vector<std::string> words = WordsOf(name);
+    const bool coordinate = has_x && words == std::vector<std::string>{"y"};
+    const bool has_role = words.size() == 1 && !coordinate;
+    roles.emplace_back(has_role ? RoleOfWords(kNodeWords, words) : "");
+    if (IdRank(name) == best_rank) roles.back() = "id";
+  }
+  return roles;
+}
+
+std::vector<std::string> KindsOfEnds(std::span<const std::string> names) {
+  std::vector<std::string> kinds(names.size());
+  std::vector<std::size_t> ids;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (EdgeRole(names[i]).empty() && !StemOfId(names[i]).empty()) ids.push_back(i);
+  if (ids.size() != 2) return kinds;
+  // start_station_id and end_station_id are ids of one kind.
+  if (WordsOf(names[ids[0]]).rbegin()[1] == WordsOf(names[ids[1]]).rbegin()[1]) return kinds;
+  for (const std::size_t i : ids) kinds[i] = StemOfId(names[i]);
+  return kinds;
+}
+
 }  // namespace rhizome

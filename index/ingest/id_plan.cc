@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 
 #include "rhizome/graph_types.h"
+#include "storage/array/type_names.h"
 #include "storage/base/escaped_text.h"
 
 namespace rhizome {
@@ -40,6 +42,22 @@ std::string_view WhyNoInteger(std::string_view text) {
   if (digits.find_first_not_of(kDigits) != digits.npos) return "it has a decimal point or exponent";
   if (digits.size() > 1 && digits.front() == '0') return "it begins with 0";
   return text == "-0" ? "it is -0" : "it does not fit 64 bits";
+}
+
+Status CheckTypedIds(std::span<const std::string> types) {
+  const std::set<std::string_view> known(types.begin(), types.end());
+  for (const std::string_view type : types) {
+    RHIZOME_RETURN_IF_ERROR(CheckTypeName("type", type));
+    for (std::size_t at = type.find(':'); at != type.npos; at = type.find(':', at + 1)) {
+      const std::string_view other = type.substr(0, at);
+      if (known.contains(other))
+        return Status::InvalidArgument(
+            fmt::format("the id '{0}:7' could be of the type '{0}' or of the type '{1}'; rename "
+                        "one of the types",
+                        type, other));
+    }
+  }
+  return Status::Ok();
 }
 
 void IdCensus::Add(std::string_view id, const Path& path, std::uint64_t line) {

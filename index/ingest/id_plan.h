@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,11 @@ inline namespace internal {
 
 /// Returns why `text` is not an integer id, as part of a sentence: "it begins with 0".
 std::string_view WhyNoInteger(std::string_view text);
+
+/// Checks the types of vertices whose ids become TYPE:ID (IngestOptions::end_types). Types may
+/// contain ':', but each id must have one reading: no type may begin with another one and ':'.
+/// Errors: kInvalidArgument, naming the types.
+Status CheckTypedIds(std::span<const std::string> types);
 
 /// Collects the ids of the sampled lines: integers, texts, and numbers that are written in two
 /// ways. Threads: one at a time.

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "index/ingest/edge_file.h"
+#include "index/ingest/id_plan.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -228,6 +229,7 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
                               : reader.Read(*context.plan->nodes));
   NodeTable table = std::move(reader).TakeTable();
   for (const NodeColumn& column : table.columns) context.AddNotes(column.Notes());
+  if (!options.end_types.empty()) RHIZOME_RETURN_IF_ERROR(CheckTypedIds(table.type_names.All()));
   if (!options.node_lines || *options.node_lines == table.lines) return table;
   return Fail(Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
                                                   options.nodes->string(), *options.node_lines,

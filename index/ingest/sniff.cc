@@ -275,8 +275,7 @@ class Sniffer {
           fmt::format("`end_types={}` must be two different types, of the sources and of the "
                       "destinations",
                       fmt::join(options.end_types, ",")));
-    for (const std::string& type : options.end_types)
-      RHIZOME_RETURN_IF_ERROR(CheckName("type", type));
+    RHIZOME_RETURN_IF_ERROR(CheckTypedIds(options.end_types));
     if (options.id_type == IdType::kInteger)
       return Status::InvalidArgument(
           "ids of two types of vertices are texts such as 'user:7'; give `id_type=string`, or "

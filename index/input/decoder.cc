@@ -1,11 +1,12 @@
-// Decoders of compressed input. Each reads blocks of the file (RawFile::Read) and decompresses them
-// into the caller's buffer.
+// Decoders of compressed input: plain, gzip and zstd; bzip2 and xz have files of their own. Each
+// reads blocks of the file (RawFile::Read) and decompresses them into the caller's buffer.
 
 #include "index/input/decoder.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,14 +17,7 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-constexpr std::size_t kFileBlockBytes = std::size_t{256} << 10;
-constexpr int kMaxWindowLog = 27;              // 128 MiB, see InputStream
 constexpr std::size_t kFrameHeaderBytes = 18;  // upper bound of zstd
-
-Status Damaged(const Path& path, const char* format, std::uint64_t offset, std::string_view why) {
-  return Status::InvalidArgument(
-      fmt::format("{}: damaged {} stream near byte {}: {}", path.string(), format, offset, why));
-}
 
 class PlainDecoder final : public Decoder {
  public:
@@ -36,7 +30,7 @@ class PlainDecoder final : public Decoder {
 
 class GzipDecoder final : public Decoder {
  public:
-  explicit GzipDecoder(RawFile& file) : file_(file), block_(kFileBlockBytes) {}
+  explicit GzipDecoder(RawFile& file) : file_(file), block_(kDecoderBlockBytes) {}
   ~GzipDecoder() override {
     if (started_) inflateEnd(&zlib_);
   }
@@ -50,6 +44,7 @@ class GzipDecoder final : public Decoder {
       if (zlib_.avail_in == 0) {
         RHIZOME_ASSIGN_OR_RETURN(const bool more, Refill());
         if (!more) return std::size_t{0};
+        continue;  // the new block may begin with padding
       }
       RHIZOME_RETURN_IF_ERROR(Inflate());
     }
@@ -80,7 +75,7 @@ class GzipDecoder final : public Decoder {
   Status Inflate() {
     if (!started_) {
       if (inflateInit2(&zlib_, 16 + MAX_WBITS) != Z_OK)
-        return Status::OutOfMemory(fmt::format("{}: zlib could not start", file_.path().string()));
+        return DecoderWithoutMemory(file_.path(), Compression::kGzip);
       started_ = true;
     } else if (!in_member_) {
       inflateReset(&zlib_);
@@ -89,8 +84,8 @@ class GzipDecoder final : public Decoder {
     const int code = inflate(&zlib_, Z_NO_FLUSH);
     if (code == Z_STREAM_END) in_member_ = false;
     if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return Status::Ok();
-    return Damaged(file_.path(), "gzip", file_.consumed_bytes() - zlib_.avail_in,
-                   zlib_.msg != nullptr ? zlib_.msg : "zlib error");
+    return DamagedFile(file_.path(), Compression::kGzip, file_.consumed_bytes() - zlib_.avail_in,
+                       zlib_.msg != nullptr ? zlib_.msg : "zlib error");
   }
 
   RawFile& file_;
@@ -103,12 +98,12 @@ class GzipDecoder final : public Decoder {
 class ZstdDecoder final : public Decoder {
  public:
   explicit ZstdDecoder(RawFile& file)
-      : file_(file), block_(kFileBlockBytes), context_(ZSTD_createDCtx()) {
+      : file_(file), block_(kDecoderBlockBytes), context_(ZSTD_createDCtx()) {
     if (context_) ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
   }
 
   Result<std::size_t> Read(std::span<std::byte> out) override {
-    if (!context_) return Fail(Status::OutOfMemory("zstd could not start"));
+    if (!context_) return Fail(DecoderWithoutMemory(file_.path(), Compression::kZstd));
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     while (output.pos == 0 && output.size > 0) {
       // Within a frame zstd may hold back output, so it is called even if all input is consumed.
@@ -119,10 +114,7 @@ class ZstdDecoder final : public Decoder {
       const std::size_t from = input_.pos;
       const std::size_t decoded = output.pos;
       const std::size_t hint = ZSTD_decompressStream(context_.get(), &output, &input_);
-      if (ZSTD_isError(hint))
-        return Fail(Damaged(file_.path(), "zstd",
-                            file_.consumed_bytes() - (input_.size - input_.pos),
-                            ZSTD_getErrorName(hint)));
+      if (ZSTD_isError(hint)) return Fail(Failed(hint));
       in_frame_ = hint != 0;
       flushing_ = in_frame_ && output.pos == output.size;
       RHIZOME_RETURN_IF_ERROR(CountFrame(from, output.pos - decoded));
@@ -131,6 +123,16 @@ class ZstdDecoder final : public Decoder {
   }
 
  private:
+  Status Failed(std::size_t code) const {
+    if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
+      return LargeWindow(file_.path(), Compression::kZstd);
+    return Damaged(ZSTD_getErrorName(code));
+  }
+  Status Damaged(std::string_view why) const {
+    return DamagedFile(file_.path(), Compression::kZstd,
+                       file_.consumed_bytes() - (input_.size - input_.pos), why);
+  }
+
   Result<bool> Refill() {
     RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, file_.Read(block_));
     if (bytes == 0) {
@@ -152,10 +154,8 @@ class ZstdDecoder final : public Decoder {
     if (in_frame_) return Status::Ok();
     const unsigned long long declared = ZSTD_getFrameContentSize(header_.data(), header_.size());
     const bool known = declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR;
-    if (known && declared != frame_bytes_) {
-      return Damaged(file_.path(), "zstd", file_.consumed_bytes() - (input_.size - input_.pos),
-                     "a frame does not have the length in its header");
-    }
+    if (known && declared != frame_bytes_)
+      return Damaged("a frame does not have the length in its header");
     header_.clear();
     frame_bytes_ = 0;
     return Status::Ok();
@@ -208,23 +208,20 @@ Result<std::size_t> RawFile::ReadFile(std::span<std::byte> out) {
   return bytes;
 }
 
-Result<std::unique_ptr<Decoder>> MakeDecoder(Compression compression, RawFile& file) {
+std::unique_ptr<Decoder> MakeDecoder(Compression compression, RawFile& file) {
   switch (compression) {
     case Compression::kNone:
-      return std::make_unique<PlainDecoder>(file);
+      break;
     case Compression::kGzip:
       return std::make_unique<GzipDecoder>(file);
     case Compression::kZstd:
       return std::make_unique<ZstdDecoder>(file);
     case Compression::kBzip2:
+      return MakeBzip2Decoder(file);
     case Compression::kXz:
-      break;
+      return MakeXzDecoder(file);
   }
-  return Fail(Status::InvalidArgument(fmt::format(
-      "{}: compressed by {}, which is not supported; decompress it ({}), or compress it by gzip or "
-      "zstd",
-      file.path().string(), CompressionName(compression),
-      compression == Compression::kBzip2 ? "bunzip2 -k" : "unxz -k")));
+  return std::make_unique<PlainDecoder>(file);
 }
 
 Status TruncatedFile(const Path& path, Compression compression) {
@@ -232,6 +229,27 @@ Status TruncatedFile(const Path& path, Compression compression) {
       fmt::format("{}: truncated {} stream: the file ends in the middle of the compressed data; "
                   "copy or download it again",
                   path.string(), CompressionName(compression)));
+}
+
+Status DamagedFile(const Path& path, Compression compression, std::uint64_t offset,
+                   std::string_view why) {
+  return Status::InvalidArgument(
+      fmt::format("{0}: damaged {1} stream near byte {2}: {3}; copy or download it again ({1} -t "
+                  "tests a file)",
+                  path.string(), CompressionName(compression), offset, why));
+}
+
+Status LargeWindow(const Path& path, Compression compression) {
+  return Status::InvalidArgument(fmt::format(
+      "{}: to decompress this {} stream needs a window above {} MiB, which is the limit; "
+      "decompress it, or compress it again with {}",
+      path.string(), CompressionName(compression), kMaxWindowBytes >> 20,
+      compression == Compression::kXz ? "xz -9" : "zstd -19"));
+}
+
+Status DecoderWithoutMemory(const Path& path, Compression compression) {
+  return Status::OutOfMemory(fmt::format("{}: there is no memory to decompress its {} stream",
+                                         path.string(), CompressionName(compression)));
 }
 
 }  // namespace internal

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "index/input/file_format.h"
@@ -52,13 +53,31 @@ class Decoder {
   virtual Result<std::size_t> Read(std::span<std::byte> out) = 0;
 };
 
-/// Returns a decoder of kNone, kGzip or kZstd.
-/// Errors: kInvalidArgument, another compression, naming the file.
+/// Bytes of the file that a decoder reads at once.
+inline constexpr std::size_t kDecoderBlockBytes = std::size_t{256} << 10;
+
+/// The largest window (zstd) or dictionary (xz) that a file may need: memory of its decoder.
+inline constexpr int kMaxWindowLog = 27;
+inline constexpr std::uint64_t kMaxWindowBytes = std::uint64_t{1} << kMaxWindowLog;
+
+/// Returns the decoder of a compression; kNone copies.
 /// Ownership: `file` must outlive the decoder.
-Result<std::unique_ptr<Decoder>> MakeDecoder(Compression compression, RawFile& file);
+std::unique_ptr<Decoder> MakeDecoder(Compression compression, RawFile& file);
+std::unique_ptr<Decoder> MakeBzip2Decoder(RawFile& file);
+std::unique_ptr<Decoder> MakeXzDecoder(RawFile& file);
 
 /// Returns the error for a file that ends within its compressed data.
 Status TruncatedFile(const Path& path, Compression compression);
+
+/// Returns the error for compressed data that is invalid near byte `offset` of the file.
+Status DamagedFile(const Path& path, Compression compression, std::uint64_t offset,
+                   std::string_view why);
+
+/// Returns the error for a file whose decoder would need more than kMaxWindowBytes.
+Status LargeWindow(const Path& path, Compression compression);
+
+/// Returns the error for a decoder that lacks memory.
+Status DecoderWithoutMemory(const Path& path, Compression compression);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -13,6 +13,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
+constexpr std::string_view kBzip2Magic = "BZh";
+
 struct CompressedForm {
   Compression compression;
   std::string_view name;
@@ -23,7 +25,7 @@ struct CompressedForm {
 constexpr auto kCompressed = std::to_array<CompressedForm>({
     {Compression::kGzip, "gzip", ".gz", "\x1f\x8b\x08"sv},
     {Compression::kZstd, "zstd", ".zst", "\x28\xb5\x2f\xfd"sv},
-    {Compression::kBzip2, "bzip2", ".bz2", "BZh"sv},
+    {Compression::kBzip2, "bzip2", ".bz2", kBzip2Magic},
     {Compression::kXz, "xz", ".xz", "\xfd\x37zXZ\0"sv},
 });
 
@@ -86,6 +88,21 @@ bool IsHalfZeros(std::string_view head) {
          std::max(zeros[0], zeros[1]) >= head.size() / 2;
 }
 
+/// Returns whether a head that begins with bzip2's magic continues with the size of a block and the
+/// mark of the first block or of an empty stream, as far as it extends. A text may begin with the
+/// magic, too.
+bool ContinuesAsBzip2(std::string_view head) {
+  const std::string_view rest = head.substr(kBzip2Magic.size());
+  if (rest.empty()) return true;
+  const std::string_view mark = rest.substr(1, 6);
+  return rest[0] >= '1' && rest[0] <= '9' &&
+         ("\x31\x41\x59\x26\x53\x59"sv.starts_with(mark) ||
+          "\x17\x72\x45\x38\x50\x90"sv.starts_with(mark));
+}
+
+/// The mark's first byte is needed to distinguish bzip2 from text.
+constexpr std::size_t kMinBzip2Bytes = 5;
+
 }  // namespace
 
 std::string_view CompressionName(Compression compression) {
@@ -97,9 +114,8 @@ std::string_view CompressionName(Compression compression) {
 Compression CompressionOf(std::span<const std::byte> head) {
   const std::string_view text = AsText(head);
   for (const CompressedForm& form : kCompressed)
-    if (text.starts_with(form.magic) &&
-        (form.compression != Compression::kBzip2 ||
-         (text.size() > 4 && text[3] >= '1' && text[3] <= '9' && text.substr(4, 1) == "\x31")))
+    if (text.starts_with(form.magic) && (form.compression != Compression::kBzip2 ||
+                                         (text.size() >= kMinBzip2Bytes && ContinuesAsBzip2(text))))
       return form.compression;
   // A skippable frame of zstd.
   if (text.size() >= 4 && text.substr(1, 3) == "\x2a\x4d\x18" &&
@@ -110,9 +126,13 @@ Compression CompressionOf(std::span<const std::byte> head) {
 
 Compression CutOffCompression(const Path& path, std::span<const std::byte> head) {
   const std::string extension = LowerExtension(path);
-  for (const CompressedForm& form : kCompressed)
-    if (form.extension == extension && form.magic.starts_with(AsText(head)))
-      return form.compression;
+  const std::string_view text = AsText(head);
+  for (const CompressedForm& form : kCompressed) {
+    const bool cut_off = form.magic.starts_with(text) ||
+                         (form.compression == Compression::kBzip2 && text.size() < kMinBzip2Bytes &&
+                          text.starts_with(form.magic) && ContinuesAsBzip2(text));
+    if (form.extension == extension && cut_off) return form.compression;
+  }
   return Compression::kNone;
 }
 

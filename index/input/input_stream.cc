@@ -149,7 +149,7 @@ Status InputStream::Begin() {
   const Compression cut = CutOffCompression(raw_->path(), head);
   if (cut != Compression::kNone) return TruncatedFile(raw_->path(), cut);
   compression_ = CompressionOf(head);
-  RHIZOME_ASSIGN_OR_RETURN(decoder_, MakeDecoder(compression_, *raw_));
+  decoder_ = MakeDecoder(compression_, *raw_);
   return Status::Ok();
 }
 

@@ -19,12 +19,13 @@ class RawFile;
 
 namespace RHIZOME_API rhizome {
 
-/// An input file, read once from front to back: plain, gzip or Zstandard. Its first bytes determine
-/// the compression, not its name; bzip2 and xz are refused by name. Consecutive gzip members or
-/// zstd frames form one stream, as with the tools gzip and zstd; zeros after a gzip member are
-/// padding. Decompression needs bounded memory: a zstd frame may use a window of at most 128 MiB.
-/// Symbolic links are followed, because these are files of the user and not of a store. Threads:
-/// one at a time. Ownership: `fs` must outlive it.
+/// An input file, read once from front to back: plain, gzip, Zstandard, bzip2 or xz. Its first
+/// bytes determine the compression, not its name. Consecutive members, frames or streams form one,
+/// as with the tools of these names; zeros after one are padding (gzip, bzip2, and xz by fours).
+/// Decompression needs bounded memory: the window of zstd and the dictionary of xz may have at most
+/// 128 MiB, and bzip2 uses 4 MB. Symbolic links are followed, because these are files of the user
+/// and not of a store.
+/// Threads: one at a time. Ownership: `fs` must outlive it.
 class InputStream {
  public:
   /// Opens a file that the caller may read again, or concurrently through another reader.
@@ -51,8 +52,8 @@ class InputStream {
   ~InputStream();
 
   /// Reads up to out.size() bytes and returns their number, which is 0 only at the end.
-  /// Errors: kInvalidArgument, a truncated or damaged compressed stream, or another compression,
-  /// naming the file; kIoError.
+  /// Errors: kInvalidArgument, a truncated or damaged compressed stream, or one that needs too
+  /// large a window, naming the file; kIoError; kOutOfMemory.
   Result<std::size_t> Read(std::span<std::byte> out);
 
   /// Reads until `out` is full or the stream ends; returns the number of bytes.

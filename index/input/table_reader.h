@@ -30,7 +30,8 @@ enum class TableForm : std::uint8_t {
   kLines,  ///< no splitting: the line is its only field
 };
 
-/// Returns kCsv if the name ends in .csv, with or without a following .gz or .zst; otherwise kTabs.
+/// Returns kCsv if the name ends in .csv, with or without a following extension of compression
+/// (.gz); otherwise kTabs.
 inline TableForm TableFormOf(const Path& path) {
   return ContentExtension(path) == ".csv" ? TableForm::kCsv : TableForm::kTabs;
 }

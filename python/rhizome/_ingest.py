@@ -9,7 +9,7 @@ from typing import Any, Literal, Union
 from . import _core
 from ._graph import open as open_graph
 from ._ingest_input import IngestInput
-from ._replace import is_store, replaced
+from ._replace import replaced
 from ._sniff import Delimiter, set_text_options
 from ._types import (
     IngestReport, PathLike, Progress, as_bytes, as_count, as_names, as_number, as_path, as_text, as_threads,
@@ -34,7 +34,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     ``edges``, in memory: integers [2, n] or [n, 2] ([2, 2] could be both: give a pair); a pair (sources, targets), each
     [n] of int or of str; a table, whose columns have roles by their names; a sparse matrix of SciPy, from row to column;
     a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: text,
-    Matrix Market, or .npy ([2, n] or [n, 2]), plain or compressed by gzip or zstd; or Parquet or Arrow IPC (Feather), which are read batch by batch as tables (with pyarrow).
+    Matrix Market, or .npy ([2, n] or [n, 2]), plain or compressed (gzip, zstd, bzip2, xz); or Parquet or Arrow IPC (Feather), which are read batch by batch as tables (with pyarrow).
     Or the path of a folder of `Graph.export`, which has everything.
     Contiguous int64 data is read in place; everything else is copied first.
     A table is one of pandas, pyarrow, or any library that exports Arrow's C stream (polars, DuckDB). Its columns, in any
@@ -93,7 +93,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     """
     if overwrite and exist_ok:
         raise ValueError("overwrite=True replaces a store, and exist_ok=True keeps it: give one of them")
-    if exist_ok and is_store(as_path(path)):
+    if exist_ok and _core.is_store(as_path(path)):
         return _report_of(as_path(path))
     arguments = _core.IngestArguments()
     arguments.path = as_path(path)

@@ -69,7 +69,7 @@ class Minibatch(NamedTuple):
 
     vertices: np.ndarray  #: vertex ids by number, int64 [n]
     edge_index: np.ndarray  #: int64 [2, edges] of numbers: the sampled neighbour, and the vertex it was sampled for
-    x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float32 or float16 like the array
+    x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float16 as the array, otherwise float32
     y: Any  #: the labels of the seeds, an array int64 [batch_size]; None: not requested
     batch_size: int  #: number of seeds
     hops: np.ndarray  #: number of vertices found in each hop, starting with the seeds, int64 [hops + 1]
@@ -156,8 +156,9 @@ class Loader:
                  seed: int = 1, threads: int = 1) -> None:
         """Creates a loader of the graph in its current state, and starts to prepare its first minibatches.
 
-        ``features``: the array of rows, float32 or float16, of layout "row". ``normalize``: divide each row by the sum
-        of its absolute values. ``labels``: an array with one column, int32 or int64; every seed must have a label.
+        ``features``: the array of rows, of numbers or bool, of layout "row"; all types but float16 are converted to
+        float32. ``normalize``: divide each row by the sum of its absolute values, in float32. ``labels``: an array with
+        one column of integers; every seed must have a label.
         ``seeds``: vertex ids [n], distinct (or a bool mask); or ``split``: the vertices of that set of ``split_array``.
         ``batch_size``: seeds per minibatch; ``drop_last``: drop a minibatch that has fewer; ``shuffle``: use a new
         order in each epoch, determined by ``seed``, else the given order. ``rank``, ``world_size``: the number of this

@@ -6,16 +6,9 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 from . import _core
 from .errors import AlreadyExists, Busy, Error
-
-
-def is_store(path: str) -> bool:
-    """Returns whether there is a store at ``path``, intact or not."""
-    folder = Path(path)
-    return (folder / "catalog").is_dir() and (folder / "generations").is_dir()
 
 
 @contextlib.contextmanager
@@ -29,7 +22,7 @@ def replaced(path: str, *, overwrite: bool) -> Iterator[str]:
         yield path
         return
     target = os.path.realpath(path)
-    if not is_store(target):
+    if not _core.is_store(target):
         if not os.path.isdir(target) or os.listdir(target):
             raise AlreadyExists(f"{path!r} is no store, so overwrite=True does not replace it: remove it, or give another "
                                 "path")

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Union
 
+from . import _core
 from ._columns import Column, column_of
 from ._types import as_names
 
 _LOG = logging.getLogger("rhizome")
 
-#: Names of columns by role, in lower case.
-_EDGE_ROLES = {
-    "src": ("src", "source", "from", "head", "subject", "u"), "dst": ("dst", "target", "to", "tail", "object", "v"),
-    "type": ("rel", "relation", "type", "predicate", "label"), "weight": ("weight", "w"),
-    "time": ("time", "timestamp", "ts"),
-}
-_VERTEX_ROLES = {
-    "id": ("id", "node", "key", "name"), "type": ("type", "ntype"), "label": ("label", "class", "y"), "split": ("split",),
-}
+_EDGE_ROLES = ("src", "dst", "type", "weight", "time")
+_VERTEX_ROLES = ("id", "type", "label", "split")
 
 #: Columns into which pandas writes an index that has no name.
 _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
@@ -76,9 +70,10 @@ def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] | None 
                              "{'src': 'source', 'dst': 'target', 'weight': 'amount'}")
         named = dict(zip(("src", "dst"), pair))
     others = [name for name in columns if name not in (attributes or ())]
-    roles = _assigned(columns, others, _edge_role, named, "edges")
+    by_name = dict(zip(others, _core.edge_roles(others)))
+    roles = _assigned(columns, by_name, _EDGE_ROLES, named, "edges")
     if attributes is None and not {"src", "dst"} & set(roles):
-        roles.update(zip(("src", "dst"), _kinds_of([name for name in columns if not _edge_role(name)])))
+        roles.update(zip(("src", "dst"), _kinds_of(list(columns))))
     for role in ("src", "dst"):
         if role not in roles:
             how = "name the ends, as columns=('source', 'target')" if attributes is None else \
@@ -90,48 +85,20 @@ def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] | None 
 def vertex_columns(table: Any) -> dict[str, Any]:
     """Returns the columns of a table of vertices, with the names of their roles: id, type, label, split."""
     columns = columns_of(table)
-    first = next((name for key in _VERTEX_ROLES["id"] for name in columns if name.lower() == key), None)
-    named = {} if first is None else {"id": first}
-    return _renamed(columns, _assigned(columns, columns, _vertex_role, named, "vertices"))
+    by_name = {name: "type" if role == "ntype" else role
+               for name, role in zip(columns, _core.vertex_roles(list(columns)))}
+    return _renamed(columns, _assigned(columns, by_name, _VERTEX_ROLES, {}, "vertices"))
 
 
-def _vertex_role(name: str) -> str:
-    return next((role for role, names in _VERTEX_ROLES.items() if name.lower() in names), "")
-
-
-def _edge_role(name: str) -> str:
-    """Returns the role of a column of edges, or "", as for text files: "source_id" and "sourceId" are as "source", and in
-    "from_station_id" the first word counts."""
-    words = _words_of(name)
-    stem = words
-    for ending in ("id", "node"):
-        stem = stem[:-1] if len(stem) > 1 and stem[-1] == ending else stem
-    first = len(words) > 2 and words[-1] == "id" and len(words[0]) > 1
-    if len(stem) != 1 and not first:
-        return ""
-    role = next((role for role, names in _EDGE_ROLES.items() if words[0] in names), "")
-    return role if len(stem) == 1 or role in ("src", "dst") else ""
-
-
-def _kinds_of(names: Collection[str]) -> dict[str, str]:
+def _kinds_of(names: Sequence[str]) -> dict[str, str]:
     """Returns the only two columns of ids of two kinds of vertices, with the kinds: {"userId": "user", "movie_id": "movie"};
-    empty if there are no such columns. start_station_id and end_station_id are of one kind."""
-    words = {name: _words_of(name) for name in names}
-    stems = {name: parts[:-1] for name, parts in words.items() if len(parts) > 1 and parts[-1] == "id"}
-    if len(stems) != 2 or len({stem[-1] for stem in stems.values()}) < 2 or any(_edge_role(name) for name in stems):
-        return {}
-    return {name: "_".join(stem) for name, stem in stems.items()}
+    empty if there are no such columns."""
+    return {name: kind for name, kind in zip(names, _core.kinds_of_ends(names)) if kind}
 
 
-def _words_of(name: str) -> list[str]:
-    """Returns the words of a name in lower case, divided by other characters than letters and digits, and before capitals."""
-    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-
-
-def _assigned(columns: Collection[str], others: Collection[str], role_of: Callable[[str], str],
-              named: Mapping[str, str], what: str) -> dict[str, str]:
-    """Returns the column of each role: the ``named`` ones, and those that their names give to ``others``."""
-    known = _EDGE_ROLES if what == "edges" else _VERTEX_ROLES
+def _assigned(columns: Collection[str], by_name: Mapping[str, str], known: Sequence[str], named: Mapping[str, str],
+              what: str) -> dict[str, str]:
+    """Returns the column of each role: the ``named`` ones, and columns that have a role ``by_name``."""
     for role, name in named.items():
         if role not in known:
             raise ValueError(f"columns=: there is no role {role!r}; the roles are {', '.join(known)}")
@@ -141,7 +108,7 @@ def _assigned(columns: Collection[str], others: Collection[str], role_of: Callab
         raise ValueError(f"columns={dict(named)!r}: one column cannot have two roles")
     roles = dict(named)
     for role in known:
-        found = [name for name in others if role_of(name) == role and name not in named.values()]
+        found = [name for name, given in by_name.items() if given == role and name not in named.values()]
         if role in roles:
             continue
         if len(found) > 1:

@@ -26,7 +26,7 @@ class FilePlan(NamedTuple):
     kind: str  #: "edges", "nodes" or "array"
     array: str | None  #: the name of the array
     format: str  #: "text", "Matrix Market", "npy" or "Zarr"
-    compression: str | None  #: "gzip" or "zstd"
+    compression: str | None  #: "gzip", "zstd", "bzip2" or "xz"
     delimiter: str | None  #: of a text: "tab", "comma", "semicolon", "pipe" or "blanks"
     comments: str  #: the characters that begin comments
     header: bool

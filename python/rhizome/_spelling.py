@@ -27,7 +27,7 @@ _WITHOUT_KEYWORD = frozenset({"dtype", "id_type", "max_bad_lines"})
 
 # Keywords of the functions that run in this process, as far as fields have them.
 _IN_PROCESS = frozenset({
-    "batch_size", "columns", "delimiter", "direction", "directions", "disjoint", "dry_run", "edges", "end_types", "epochs", "fanouts", "feature_columns", "features",
+    "batch_size", "columns", "create_types", "delimiter", "direction", "directions", "disjoint", "dry_run", "edges", "end_types", "epochs", "fanouts", "feature_columns", "features",
     "fill_holes", "header", "homes", "keep", "labels", "layout", "live", "memory", "meta_path", "new_version",
     "node_columns", "nodes", "partitions", "random_split", "replace", "scratch", "seed", "seed_times", "seeds", "split", "superbatch",
     "threads", "topology", "types", "undirected", "vertices", "wait", "weighted",

@@ -10,6 +10,7 @@
 
 #include "array_file.h"
 #include "index/homes/home_array.h"
+#include "index/ingest/column_roles.h"
 #include "job.h"
 #include "rhizome/sniff.h"
 
@@ -321,6 +322,13 @@ void BindIngest(nb::module_& module) {
   module.def(
       "ingest", &IngestNow, nb::arg("arguments"), nb::arg("progress").none(),
       nb::sig("def ingest(arguments: IngestArguments, progress: object) -> dict[str, typing.Any]"));
+  using Names = std::vector<std::string>;
+  module.def(
+      "edge_roles", [](const Names& names) { return EdgeRolesByName(names); }, nb::arg("names"));
+  module.def(
+      "vertex_roles", [](const Names& names) { return NodeRolesByName(names); }, nb::arg("names"));
+  module.def(
+      "kinds_of_ends", [](const Names& names) { return KindsOfEnds(names); }, nb::arg("names"));
   module.def("sniff", &SniffNow, nb::arg("arguments"),
              nb::sig("def sniff(arguments: IngestArguments) -> dict[str, typing.Any]"));
 }

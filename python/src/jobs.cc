@@ -15,6 +15,7 @@
 #include "rhizome/scratch.h"
 #include "rhizome/store_folder.h"
 #include "storage/array/array_versions.h"
+#include "storage/io/outside.h"
 
 namespace rhizome::python {
 namespace {
@@ -79,18 +80,6 @@ void CreateStore(const std::string& path, const std::string& schema_json) {
        About::kStore);
 }
 
-/// Returns whether there is a store that can be opened; raises if it cannot for another reason than
-/// that it is absent.
-bool IsStore(const std::string& path) {
-  return Take(Unlocked([&]() -> Result<bool> {
-                const auto store = Store::Open(FileSystem::Posix(), path, Mode::kRead);
-                if (!store && store.error().code() == StatusCode::kNotFound) return false;
-                if (!store) return Fail(store.error());
-                return true;
-              }),
-              About::kStore);
-}
-
 std::tuple<std::vector<std::string>, std::vector<std::string>, std::uint64_t> CleanNow(
     const std::string& path, bool dry_run, const std::string& scratch) {
   const CleanReport report = Take(Unlocked([&] {
@@ -115,7 +104,9 @@ void BindSchemas(nb::module_& module) {
                      "int, list[tuple[str, str]]]], threads: int, progress: object) -> dict[str, "
                      "typing.Any]"));
   module.def("create_store", &CreateStore, nb::arg("path"), nb::arg("schema"));
-  module.def("is_store", &IsStore, nb::arg("path"));
+  module.def(
+      "is_store", [](const std::string& path) { return IsStore(FileSystem::Posix(), path); },
+      nb::arg("path"));
   module.def("clean", &CleanNow, nb::arg("path"), nb::arg("dry_run"), nb::arg("scratch"));
 }
 

@@ -42,7 +42,7 @@ bool BeginsWith(FileSystem& fs, const Path& path, std::string_view head) {
 }
 
 // A damaged store counts as a store: a repair would move away all other files in it.
-bool IsStore(FileSystem& fs, const Path& folder) {
+bool HoldsStore(FileSystem& fs, const Path& folder) {
   return BeginsWith(fs, folder / kFormatName, "rhizome store") ||
          HasFolders(fs, folder, {kCatalogName, kGenerationsName});
 }
@@ -56,7 +56,7 @@ bool HoldsBackups(FileSystem& fs, const Path& folder) {
 /// name for it, used in the message.
 Status Check(FileSystem& fs, const Path& folder, const Path& path) {
   if (RHIZOME_MUTANT("outputs go into stores")) return Status::Ok();
-  const bool store = IsStore(fs, folder);
+  const bool store = HoldsStore(fs, folder);
   if (store || HoldsBackups(fs, folder))
     return Status::InvalidArgument(fmt::format(
         "'{}' is in '{}', a {}, where only its own files are allowed; choose a path elsewhere",
@@ -66,6 +66,8 @@ Status Check(FileSystem& fs, const Path& folder, const Path& path) {
 }
 
 }  // namespace
+
+bool IsStore(FileSystem& fs, const Path& path) { return HoldsStore(fs, Resolved(path)); }
 
 Status CheckOutside(FileSystem& fs, const Path& path) {
   return Check(fs, Resolved(path).parent_path(), path);

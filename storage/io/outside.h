@@ -22,4 +22,7 @@ Status CheckFolderOutside(FileSystem& fs, const Path& folder);
 /// or a link to one. Errors: kInvalidArgument.
 Status CheckScratchPlace(FileSystem& fs, const Path& scratch);
 
+/// Returns whether `path`, with all links resolved, is a store, intact or damaged.
+bool IsStore(FileSystem& fs, const Path& path);
+
 }  // namespace rhizome

@@ -67,6 +67,8 @@ def test_roles_by_name():
         ({"id": [1, 2, 3], "u": SRC, "v": DST}, plain),
         ({"tail": DST, "head": SRC}, plain),
         ({"Subject": SRC, "Object": DST}, plain),
+        ({"FromNodeId": SRC, "ToNodeId": DST}, plain),
+        ({"to_station_id": DST, "source_id": SRC, "station": [1, 2, 3]}, plain),
     ]
     with folder() as path:
         for number, (columns, want) in enumerate(cases):
@@ -332,6 +334,12 @@ def test_table_of_vertices():
         rz.ingest(path / "rows.rz", np.array([[0, 1, 2], [1, 2, 0]]), nodes=Mapped(y=np.array([0, 1, 0, 1, 1])))
         with rz.open(path / "rows.rz") as graph:
             assert graph.num_vertices == 5 and graph["label"][np.arange(5)].ravel().tolist() == [0, 1, 0, 1, 1]
+        # As in text files: the most likely name has the ids, and a y beside an x is a coordinate.
+        places = Mapped(name=np.array(["inn", "mill"]), x=np.array([1, 2]), y=np.array([3, 4]), NodeId=np.array([7, 8]))
+        rz.ingest(path / "places.rz", nodes=places)
+        with rz.open(path / "places.rz") as graph:
+            assert graph.external_ids([0, 1]) == [7, 8] and "label" not in graph.arrays
+            assert graph["y"][[0, 1]].ravel().tolist() == [3, 4] and graph["name"].texts([0, 1]) == ["inn", "mill"]
         for number, alone in enumerate((Mapped(id=np.array([5, 6]), a=np.array([1, 2])), Mapped(a=np.array([1, 2])),
                                         {"x": Mapped(a=np.array([1, 2]))})):
             rz.ingest(path / f"alone{number}.rz", nodes=alone)

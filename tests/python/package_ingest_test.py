@@ -271,6 +271,8 @@ def test_a_store_that_exists():
                     rz.ingest(path / other, new, **options)
         assert (path / "notes" / "mine.txt").read_text() == (path / "file").read_text() == "mine"
         next((store / "catalog").iterdir()).write_bytes(b"damaged")
+        with raises(rz.Corruption):
+            rz.create(store, exist_ok=True)  # a damaged store is one, too
         assert rz.ingest(store, new, overwrite=True).edges == 3 and edges() == 3
         assert sorted(entry.name for entry in path.iterdir()) == ["exist_ok.rz", "file", "g.rz", "link.rz", "notes",
                                                                   "overwrite.rz"]

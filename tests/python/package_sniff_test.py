@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """`rhizome.sniff` and `ingest` of files: what pandas or NumPy write is read back as it was."""
+import bz2
 import gzip
+import lzma
 import sys
 
 from package import SEED, folder, np, raises, run, rz
@@ -34,6 +36,12 @@ def test_plans():
         both = rz.sniff([path / "n.tsv", path / "feat.npy"])
         assert [file.kind for file in both.files] == ["nodes", "array"] and both.files[1].array == "feat"
         assert both.node_columns == ["id", "age"] and both.id_kind == "string" and both.files[0].compression == "gzip"
+        for module, name in ((bz2, "bzip2"), (lzma, "xz")):
+            with module.open(path / "p.tsv", "wt") as packed:
+                packed.write("1\t2\n2\t3\n")
+            assert rz.sniff(path / "p.tsv").files[0].compression == name
+            rz.ingest(path / f"{name}.rz", path / "p.tsv")
+            assert edges_of(path / f"{name}.rz") == [(1, 2), (2, 3)]
         assert rz.sniff([], edges=path / "a.csv", columns=["-", "src", "dst"]).columns == ["-", "src", "dst"]
         assert any("looks like a header" in note for note in rz.sniff(path / "a.csv", columns=["dst", "weight", "src"],
                                                                       header=False).notes)

@@ -1,6 +1,8 @@
 #include "testing/compressed.h"
 
+#include <bzlib.h>
 #include <gtest/gtest.h>
+#include <lzma.h>
 
 #include <fstream>
 #include <span>
@@ -51,10 +53,38 @@ std::string Zstd(std::string_view text) {
   return {reinterpret_cast<const char*>(encoded->data()), encoded->size() - 4};
 }
 
+std::string Bzip2(std::string_view text) {
+  std::string out(text.size() + text.size() / 100 + 600, '\0');
+  auto bytes = static_cast<unsigned>(out.size());
+  EXPECT_EQ(BZ2_bzBuffToBuffCompress(out.data(), &bytes, const_cast<char*>(text.data()),
+                                     static_cast<unsigned>(text.size()), 1, 0, 0),
+            BZ_OK);
+  out.resize(bytes);
+  return out;
+}
+
+std::string Xz(std::string_view text, std::uint32_t dictionary_bytes) {
+  lzma_options_lzma options;
+  lzma_lzma_preset(&options, 0);
+  options.dict_size = dictionary_bytes;
+  lzma_filter filters[] = {{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
+  std::string out(lzma_stream_buffer_bound(text.size()), '\0');
+  std::size_t bytes = 0;
+  EXPECT_EQ(
+      lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC64, nullptr,
+                                reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+                                reinterpret_cast<std::uint8_t*>(out.data()), &bytes, out.size()),
+      LZMA_OK);
+  out.resize(bytes);
+  return out;
+}
+
 void WriteInput(const std::filesystem::path& path, std::string_view text) {
   std::string bytes(text);
   if (path.extension() == ".gz") bytes = Gzip(text);
   if (path.extension() == ".zst") bytes = Zstd(text);
+  if (path.extension() == ".bz2") bytes = Bzip2(text);
+  if (path.extension() == ".xz") bytes = Xz(text);
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

@@ -62,7 +62,16 @@ std::string SpellFor(const Session& session, std::string_view message) {
 
 void Tell(const Session& session, std::string_view kind, std::string_view text) {
   if (session.printer) session.printer->Clear();
-  Tell(kind, SpellFor(session, text));
+  std::string spelled = SpellFor(session, text);
+  if (session.log)
+    session.log->Write(kind == "warning" ? LogLevel::kWarning : LogLevel::kInfo, kind,
+                       {{"text", spelled}});
+  Tell(kind, std::move(spelled));
+}
+
+LogCallback LogOf(const Session& session) {
+  if (!session.log) return {};
+  return [log = session.log.get()](const LogLine& line) { log->Write(line); };
 }
 
 Status CheckOutputs(const Session& session, const std::string& out) {
@@ -99,6 +108,10 @@ void AddCommonFlags(CLI::App& verb, Session& session) {
           },
           "Style of progress on stderr; default: a bar on a terminal, else none")
       ->type_name("bar|plain|json|none");
+  verb.add_option("--log", session.log_path,
+                  "Append lines with times to a file: the command, phases, notes, errors, and the "
+                  "exit code")
+      ->type_name("F");
 }
 
 CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path) {
@@ -218,8 +231,8 @@ CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::s
 Result<OpenedGraph> OpenGraph(const std::string& path, Session& session, TopologyPlace place) {
   OpenedGraph opened;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
-  RHIZOME_ASSIGN_OR_RETURN(opened.store,
-                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(opened.store, Store::Open(FileSystem::Posix(), path, Store::Mode::kRead,
+                                                     {.log = LogOf(session)}));
   RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store, {.topology = place}));
   opened.graph = live->Snapshot();
   RHIZOME_RETURN_IF_ERROR(session.control.CheckCancelled());

@@ -18,6 +18,7 @@
 #include "tools/cli/flag_values.h"
 #include "tools/cli/json.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/run_log.h"
 
 namespace rhizome {
 
@@ -46,8 +47,12 @@ struct Session {
   /// absent: a bar if stderr is a terminal, otherwise no progress output
   std::optional<ProgressStyle> progress;
   std::unique_ptr<ProgressPrinter> printer;
+  std::vector<std::string> command;  ///< the words that were parsed, for the log
+  std::string log_path;
+  std::unique_ptr<RunLog> log;  ///< null without --log
   JobControl control{[this](const JobControl::Progress& report) {
     if (printer) printer->Show(report);
+    if (log) log->Show(report);
   }};
   std::function<Result<Answer>()> run;  ///< set by the verb that was parsed
   /// Functions that add the options of a verb that a library defines. They are called when the verb
@@ -72,9 +77,13 @@ std::string SpellFor(const Session& session, std::string_view message);
 /// untrusted names: it is escaped by EscapedText.
 void Tell(std::string_view kind, std::string text);
 
-/// As above, for a text of the library, which may name option fields. Removes the progress bar
-/// before.
+/// As above, also in the log, for a text that may name option fields of the library. Removes the
+/// progress bar before.
 void Tell(const Session& session, std::string_view kind, std::string_view text);
+
+/// Returns the receiver of a store's log lines; empty if the run has no log.
+/// Ownership: `session` must outlive it.
+LogCallback LogOf(const Session& session);
 
 /// Checks that --json and the output `out` do not both use standard output.
 /// Errors: kInvalidArgument, --json was given and `out` is "-".
@@ -93,7 +102,7 @@ Status WriteText(const std::string& path, std::string_view text);
 /// the process.
 void InstallSignalHandlers(JobControl& control);
 
-/// Adds --json, --progress, and --keep-fields, which no help shows.
+/// Adds --json, --progress, --log, and --keep-fields, which no help shows.
 void AddCommonFlags(CLI::App& verb, Session& session);
 
 /// Adds the verb `name`, whose options fill `flags` and whose callback calls `run`. `example` is

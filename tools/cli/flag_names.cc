@@ -20,6 +20,7 @@ struct FlagOfField {
 
 constexpr auto kFlags = std::to_array<FlagOfField>({
     {"device_memory_bytes", "device-memory"},
+    {"dim", "array NAME=FILE:coo:DIM"},
     {"eval_fanouts", "eval-fanout"},
     {"fanouts", "fanout"},
     {"learning_rate", "lr"},
@@ -43,6 +44,8 @@ constexpr auto kValues = std::to_array<FlagOfValue>({
     {"edge_weights", "true", "edge-weights", "use"},
     {"header", "false", "no-header", ""},
     {"test", "false", "no-test", ""},
+    {"triplets", "false", "array", "NAME=FILE"},
+    {"triplets", "true", "array", "NAME=FILE:coo:DIM"},
 });
 
 /// A flag without dashes, with the value that a message gives it.

@@ -92,7 +92,7 @@ bool IsSetting(const CLI::Option& option) { return option.get_group() == kSettin
 
 bool IsOfAllVerbs(const CLI::Option& option) {
   return option.nonpositional() &&
-         Has({"help", "help-all", "json", "progress", "set"}, option.get_lnames().front());
+         Has({"help", "help-all", "json", "progress", "log", "set"}, option.get_lnames().front());
 }
 
 std::string_view SectionOf(const CLI::Option& option) {

@@ -17,7 +17,7 @@ struct PairInput {
 };
 
 /// Opens a file of pairs of external ids: lines `src dst [type]`, tab-separated or CSV according to
-/// the file's name, or .npy, int64 [m, 2]. Files may be compressed (.gz, .zst). "-" is standard
+/// the file's name, or .npy, int64 [m, 2]. Files may be compressed. "-" is standard
 /// input, tab-separated. `type` is the name of an edge type; pairs without one get type 0. Memory:
 /// one line.
 /// Errors: kNotFound, an unknown id, type or file; kInvalidArgument. Errors of `next` also name the

@@ -62,30 +62,31 @@ std::string Dump(const Json& fields) {
 }
 
 int Explain(const Session& session, const Status& status) {
+  if (session.log)
+    session.log->Write(LogLevel::kError, "failed",
+                       {{"code", std::string(StatusCodeName(status.code()))},
+                        {"text", SpellFor(session, status.message())}});
   std::fprintf(stderr, "rhizome: %s\n", SpellFor(session, status.ToString()).c_str());
   return ExitCode(status.code());
 }
 
-/// Runs the verb that was parsed and prints its answer or its error.
-int RunVerb(Session& session) {
-  const ProgressStyle automatic =
-      isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kNone;
-  session.printer = std::make_unique<ProgressPrinter>(session.progress.value_or(automatic), stderr);
-  InstallSignalHandlers(session.control);
+/// Prints the error that ended a verb. Returns the exit code.
+int PrintError(const Session& session, const Status& status) {
+  if (session.json) {
+    const Json error = {{"code", StatusCodeName(status.code())},
+                        {"message", SpellFor(session, status.message())},
+                        {"library_message", status.message()}};
+    if (const Status printed = PrintOut(Dump({{"error", error}})); !printed.ok())
+      return Explain(session, printed);
+  }
+  return Explain(session, status);
+}
+
+/// Runs the verb that was parsed and prints its answer or its error. Returns the exit code.
+int RunAndPrint(Session& session) {
   Result<Answer> answer = Guarded(session.run);
   session.printer->Clear();
-  if (!answer) {
-    const Status& status = answer.error();
-    if (session.json) {
-      const Json error = {{"code", StatusCodeName(status.code())},
-                          {"message", SpellFor(session, status.message())},
-                          {"library_message", status.message()}};
-      if (const Status printed = PrintOut(Dump({{"error", error}})); !printed.ok()) {
-        return Explain(session, printed);
-      }
-    }
-    return Explain(session, status);
-  }
+  if (!answer) return PrintError(session, answer.error());
   if (answer->describe != nullptr) {
     SpellMessages(session, answer->fields);
     const Status printed =
@@ -93,6 +94,29 @@ int RunVerb(Session& session) {
     if (!printed.ok()) return Explain(session, printed);
   }
   return answer->verdict.ok() ? 0 : Explain(session, answer->verdict);
+}
+
+/// Returns the verb's name after the names of the verbs above it, such as "array add".
+std::string NameOf(const CLI::App& verb) {
+  const CLI::App* const above = verb.get_parent();
+  const bool is_top = above == nullptr || above->get_parent() == nullptr;
+  return is_top ? verb.get_name() : fmt::format("{} {}", NameOf(*above), verb.get_name());
+}
+
+/// Prepares progress, signals and the log, and runs the verb. Returns the exit code.
+int RunVerb(Session& session) {
+  const ProgressStyle automatic =
+      isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kNone;
+  session.printer = std::make_unique<ProgressPrinter>(session.progress.value_or(automatic), stderr);
+  InstallSignalHandlers(session.control);
+  if (session.log_path.empty()) return RunAndPrint(session);
+  auto log =
+      RunLog::Start(session.log_path, NameOf(*session.verb), RHIZOME_VERSION, session.command);
+  if (!log) return PrintError(session, log.error());
+  session.log = std::move(*log);
+  const int code = RunAndPrint(session);
+  session.log->End(code);
+  return code;
 }
 
 /// Prints the usage error, a suggestion, and where to find help. Returns the exit code.
@@ -140,6 +164,8 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
     RefuseEmptyValues(arguments);
     std::string verb;
     AddLateOptions(VerbOf(root, arguments, verb), session);
+    session.command = {program.name};
+    session.command.insert(session.command.end(), arguments.begin(), arguments.end());
     std::vector<std::string> expanded = ExpandSettings(root, arguments);
     std::reverse(expanded.begin(), expanded.end());  // CLI11 reads them from the back
     root.parse(std::move(expanded));

@@ -58,6 +58,15 @@ std::string Plural(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", WithCommas(count), noun, count == 1 ? "" : "s");
 }
 
+std::string ShellWord(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
 namespace {
 bool ContinuesCodePoint(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 }  // namespace

@@ -20,6 +20,9 @@ std::string Percent(double share);             ///< "64.5 %"
 /// Returns "1 file", "3 files".
 std::string Plural(std::uint64_t count, std::string_view noun);
 
+/// Returns a word as a shell reads it: quoted, if it needs that.
+std::string ShellWord(std::string_view word);
+
 /// Returns the number of terminal columns that `utf8` occupies. Counts one column per code point,
 /// which is right for most scripts used in ids.
 std::size_t DisplayWidth(std::string_view utf8);

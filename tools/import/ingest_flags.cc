@@ -36,7 +36,7 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
   IngestOptions& options = flags.options;
   verb.add_option("--edges", flags.edges,
                   "Edge files: text, Matrix Market, or .npy (integers [m, 2] or [2, m]); plain or "
-                  "compressed by gzip or zstd")
+                  "compressed (gzip, zstd, bzip2, xz)")
       ->type_name("F...");
   verb.add_option("--nodes", flags.nodes, "Node file with one line per vertex")->type_name("F");
   verb.add_option("--array", flags.arrays,

@@ -12,16 +12,6 @@
 namespace rhizome {
 namespace {
 
-/// Quotes a word for a shell, if it needs that.
-std::string Quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string quoted = "'";
-  for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return quoted + "'";
-}
-
 Json ColumnJson(const ColumnPlan& column) {
   return {{"name", column.name}, {"role", column.role}, {"type", ColumnTypeName(column.type)}};
 }
@@ -60,12 +50,12 @@ std::vector<const FilePlan*> TextFiles(const InputPlan& plan) {
 /// is found again.
 std::string CommandOf(const InputPlan& plan, const std::string& store) {
   const IngestOptions& options = plan.options;
-  std::string command = fmt::format("rhizome ingest {}", Quoted(store));
+  std::string command = fmt::format("rhizome ingest {}", ShellWord(store));
   const auto add = [&](std::string_view flag, const std::string& value) {
-    command += fmt::format(" {} {}", flag, Quoted(value));
+    command += fmt::format(" {} {}", flag, ShellWord(value));
   };
   if (!options.edges.empty()) command += " --edges";
-  for (const EdgeFile& file : options.edges) command += " " + Quoted(file.path.string());
+  for (const EdgeFile& file : options.edges) command += " " + ShellWord(file.path.string());
   const auto roles_of = [](const FilePlan& file) {
     std::vector<std::string> roles;
     for (const ColumnPlan& column : file.columns) roles.push_back(column.role);

@@ -55,8 +55,9 @@ constexpr std::uint8_t kNoBit = 255;
 /// Labels of several columns (ogbn-proteins) as bits: 0, 1, or 255 for a missing label.
 class LabelBits final : public RowSource {
  public:
-  LabelBits(std::unique_ptr<RowSource> integers, Path path)
-      : integers_(std::move(integers)), path_(std::move(path)) {
+  /// Ownership: `fs` must outlive it.
+  LabelBits(FileSystem& fs, std::unique_ptr<RowSource> integers, Path path)
+      : fs_(fs), integers_(std::move(integers)), path_(std::move(path)) {
     rows = integers_->rows;
     dim = integers_->dim;
     dtype = DataType::kUint8;
@@ -67,10 +68,7 @@ class LabelBits final : public RowSource {
     RHIZOME_RETURN_IF_ERROR(integers_->Read(std::as_writable_bytes(std::span(block_))));
     for (std::size_t i = 0; i < out.size(); ++i, ++read_) {
       const std::int64_t label = block_[i];
-      if (label != 0 && label != 1 && label != kNoLabel)
-        return Status::InvalidArgument(fmt::format(
-            "{}:{}: the label {} is not 0 or 1; several columns of labels must be 0, 1 or empty",
-            path_.string(), read_ / dim + 1, label));
+      if (label != 0 && label != 1 && label != kNoLabel) return Refuse(label);
       out[i] = static_cast<std::byte>(label == kNoLabel ? kNoBit : label);
     }
     return Status::Ok();
@@ -82,6 +80,18 @@ class LabelBits final : public RowSource {
   }
 
  private:
+  /// Returns the error for the next label.
+  Status Refuse(std::int64_t label) const {
+    // The rows are read ahead, so the line is counted again.
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader, TableReader::Open(fs_, path_, /*header=*/false));
+    for (std::uint64_t row = 0; row <= read_ / dim; ++row)
+      RHIZOME_RETURN_IF_ERROR(reader->ReadLine());
+    return Status::InvalidArgument(fmt::format(
+        "{}: the label {} is not 0 or 1; several columns of labels must be 0, 1 or empty",
+        reader->Place(), label));
+  }
+
+  FileSystem& fs_;
   const std::unique_ptr<RowSource> integers_;
   const Path path_;
   std::vector<std::int64_t> block_;
@@ -93,7 +103,7 @@ Result<std::unique_ptr<RowSource>> OpenLabels(FileSystem& fs, const Path& path,
                                               std::uint64_t rows) {
   RHIZOME_ASSIGN_OR_RETURN(auto integers, OpenTextRows(fs, path, rows, DataType::kInt64, kNoLabel));
   if (integers->dim == 1) return integers;
-  return std::unique_ptr<RowSource>(std::make_unique<LabelBits>(std::move(integers), path));
+  return std::unique_ptr<RowSource>(std::make_unique<LabelBits>(fs, std::move(integers), path));
 }
 
 class OgbReader {

@@ -180,11 +180,18 @@ std::string WhyNoJson(std::string_view text) {
 
 }  // namespace
 
+bool IsJsonField(std::string_view attribute) {
+  constexpr std::array<std::string_view, 8> kFields = {
+      "op", "src", "dst", "id", "type", "weight", kAttributesField, kMarkField};
+  return std::find(kFields.begin(), kFields.end(), attribute) != kFields.end();
+}
+
 const char* const kUpdateJsonHelp =
     "JSON lines (.jsonl, .ndjson, --format json): one object per line, an edge or a vertex:\n"
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
-    "Other keys of an edge are edge attributes. For one line, \"op\": \"put\", \"upsert\"\n"
+    "Other keys of an edge are edge attributes; those called like a key above are in an object\n"
+    "\"attributes\": {\"op\": 3}. For one line, \"op\": \"put\", \"upsert\"\n"
     "or \"delete\" replaces the verb. NaN and infinities are NaN, Infinity,\n"
     "-Infinity, also as strings; times are ISO 8601; null is for no value.\n";
 
@@ -394,13 +401,17 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
     } else if (*op == "delete") {
       verb = UpdateVerb::kDelete;
     } else {
-      return fmt::format("op {} is not \"put\", \"upsert\" or \"delete\"", op->dump());
+      return fmt::format("op {} is not \"put\", \"upsert\" or \"delete\"{}", op->dump(),
+                         AttributeNumber("op")
+                             ? "; the edge attribute of this name is given in \"attributes\""
+                             : "");
     }
   }
   if (const auto type = object.find("type"); type != object.end() && !type->is_string())
     return fmt::format("type {} is not a string", type->dump());
   const bool edge = object.contains("src") && object.contains("dst");
-  if (edge == object.contains("id"))
+  // Beside src and dst, id is an edge attribute of this name.
+  if (edge ? object.contains("id") && !AttributeNumber("id") : !object.contains("id"))
     return "must name either an edge (src and dst) or a vertex (id)";
   return edge ? TakeJsonEdge(object, verb, batch) : TakeJsonVertex(object, verb, batch);
 }
@@ -438,20 +449,14 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
     } else if (key == "weight") {
       gives_weights_ = true;
       if (auto reason = TakeWeight(value, edge.weight)) return reason;
-    } else if (const auto number = AttributeNumber(key)) {
-      edge.attributes.resize(ValueCount(edge_attributes_));
-      const EdgeAttributeInfo& info = edge_attributes_[*number];
-      if (IsText(info)) {
-        std::string text;
-        if (auto reason = TakeText(value, info.name, text)) return reason;
-        edge.attributes[info.first_value] = EdgeValue(text);
-      } else if (auto reason = TakeAttribute(info, value, edge)) {
-        return reason;
+    } else if (key == kAttributesField && value.is_object()) {
+      for (const auto& [name, given] : value.items()) {
+        if (object.contains(name) && (name == "id" || !IsJsonField(name)))
+          return fmt::format("has the edge attribute '{}' twice", name);
+        if (auto reason = TakeJsonAttribute(name, given, edge)) return reason;
       }
-    } else {
-      return fmt::format(
-          "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
-          Known(edge_attributes_));
+    } else if (auto reason = TakeJsonAttribute(key, value, edge)) {
+      return reason;
     }
   }
   auto src = IdOf(object["src"]);
@@ -464,6 +469,21 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
   } else {
     batch.PutEdge(*std::move(src), *std::move(dst), std::move(edge));
   }
+  return std::nullopt;
+}
+
+UpdateFile::Reason UpdateFile::TakeJsonAttribute(std::string_view name, const Json& value,
+                                                 EdgeFields& edge) {
+  const auto number = AttributeNumber(name);
+  if (!number)
+    return fmt::format("'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}",
+                       name, Known(edge_attributes_));
+  edge.attributes.resize(ValueCount(edge_attributes_));
+  const EdgeAttributeInfo& info = edge_attributes_[*number];
+  if (!IsText(info)) return TakeAttribute(info, value, edge);
+  std::string text;
+  if (auto reason = TakeText(value, info.name, text)) return reason;
+  edge.attributes[info.first_value] = EdgeValue(text);
   return std::nullopt;
 }
 

@@ -38,10 +38,16 @@ struct UpdateFormat {
   bool header = false;
 };
 
+/// The field of a JSON line with the edge attributes whose names are fields of their own.
+inline constexpr const char* kAttributesField = "attributes";
+
+/// Returns whether an edge attribute has the name of a field of JSON lines.
+bool IsJsonField(std::string_view attribute);
+
 /// Text of --help about JSON lines.
 extern const char* const kUpdateJsonHelp;
 
-/// Reads a file of updates line by line into a batch. The file may be plain, .gz or .zst; "-" is
+/// Reads a file of updates line by line into a batch. The file may be plain or compressed; "-" is
 /// standard input. Malformed lines are reported here, with file and line. Graph::Write reports
 /// operations that do not match the vertices and types of the graph.
 /// Threads: one at a time.
@@ -90,6 +96,7 @@ class UpdateFile {
   Reason TakeMark(Json& object);
   Reason TakeText(const Json& value, std::string_view name, std::string& text) const;
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
+  Reason TakeJsonAttribute(std::string_view name, const Json& value, EdgeFields& edge);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonRow(const std::string& array, const Json& given, const ExternalId& id,
                      WriteBatch& batch);

@@ -201,7 +201,7 @@ Result<std::unique_ptr<Graph>> CreateWithSchema(const UpdateFlags& flags,
 void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
   verb.add_option("STORE", flags.store, "The store's folder")->required();
   verb.add_option("F", flags.file,
-                  "Input file: TSV, CSV or JSON lines; plain, .gz or .zst; - for standard input")
+                  "Input file: TSV, CSV or JSON lines, plain or compressed; - for standard input")
       ->required();
   AddChoice<UpdateFormat::Form>(verb, "--format", flags.format.form,
                                 {{"auto", UpdateFormat::Form::kAuto},
@@ -235,7 +235,8 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const UpdateFormat format, FormatOf(flags));
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
-  const StoreOptions options{.wait = WaitFor(flags.wait, session), .metrics = metrics};
+  const StoreOptions options{
+      .wait = WaitFor(flags.wait, session), .log = LogOf(session), .metrics = metrics};
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenIfThere(flags, options));
   const bool absent = graph == nullptr;
   if (absent && !flags.schema.empty()) {
@@ -254,8 +255,9 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(first);
   if (graph == nullptr) {
     const GraphSchema schema = SchemaOfBatch(updater.batch(), file->gives_weights());
-    Tell("note", fmt::format("creating '{}' with {}; --schema chooses otherwise", flags.store,
-                             DescribeSchema(schema)));
+    Tell(session, "note",
+         fmt::format("creating '{}' with {}; --schema chooses otherwise", flags.store,
+                     DescribeSchema(schema)));
     RHIZOME_ASSIGN_OR_RETURN(graph, Graph::Create(flags.store, schema, options));
   }
   updater.Attach(*graph);

@@ -12,6 +12,7 @@
 #include "tools/import/elements.h"
 #include "tools/import/stored_texts.h"
 #include "tools/verbs/change_marks.h"
+#include "tools/verbs/update_file.h"
 #include "tools/verbs/verbs.h"
 
 namespace rhizome {
@@ -74,7 +75,8 @@ class ChangeLines {
     for (const EdgeAttributeInfo& info : about) {
       const auto bits = std::span(change.attributes).subspan(info.first_value, info.dim);
       RHIZOME_ASSIGN_OR_RETURN(Json values, Values(info, bits));
-      line[info.name] = info.dim == 1 ? values[0] : values;
+      Json& value = IsJsonField(info.name) ? line[kAttributesField][info.name] : line[info.name];
+      value = info.dim == 1 ? values[0] : values;
     }
     return std::optional(std::move(line));
   }

@@ -98,6 +98,7 @@ Result<std::unique_ptr<Store>> OpenStore(const CompactFlags& flags,
                      {.scratch = flags.scratch,
                       .frees_space = frees,
                       .wait = WaitFor(flags.wait, session),
+                      .log = LogOf(session),
                       .metrics = std::move(metrics)});
 }
 

@@ -54,7 +54,7 @@ Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& fol
     return Answer{{{"store", flags.input.store}, {"folder", folder}, {"data_set", kind}},
                   DescribeDataSet,
                   {}};
-  Tell("note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
+  Tell(session, "note", fmt::format("'{}' is imported as a data set of {}", folder, kind));
   return RunImport({.name = kind,
                     .store = flags.input.store,
                     .from = folder,

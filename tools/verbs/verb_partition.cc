@@ -175,7 +175,7 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
               RunPartition);
   verb->add_option("--edges", flags->edges,
                    "Edge files: text, Matrix Market, or .npy (integers [m, 2] or [2, m]); plain or "
-                   "compressed by gzip or zstd; of an undirected graph each pair once")
+                   "compressed (gzip, zstd, bzip2, xz); of an undirected graph each pair once")
       ->required()
       ->type_name("F...");
   AddList(*verb, "--columns", flags->input.columns,

@@ -21,21 +21,22 @@ struct SimilarFlags {
 };
 
 /// Prints a note about rows that were left out because they contain NaN or infinity.
-void WarnLeftOutRows(const std::string& name, std::uint64_t rows) {
+void WarnLeftOutRows(const Session& session, const std::string& name, std::uint64_t rows) {
   if (rows == 0) return;
-  fmt::print(stderr, "note: {} of {} {} NaN or an infinite value and {} ignored\n",
-             Plural(rows, "row"), name, rows == 1 ? "has" : "have", rows == 1 ? "is" : "are");
+  Tell(session, "note",
+       fmt::format("{} of {} {} NaN or an infinite value and {} ignored", Plural(rows, "row"), name,
+                   rows == 1 ? "has" : "have", rows == 1 ? "is" : "are"));
 }
 
 Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNames>& labels,
                          const std::string& name, VertexId vertex, std::uint64_t k,
-                         const JobControl& control) {
+                         const Session& session) {
   std::uint64_t non_finite = 0;
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
   RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
-  RHIZOME_ASSIGN_OR_RETURN(const auto nearest,
-                           NearestVertices(*opened.graph, name, vertex, k, control, &non_finite));
-  WarnLeftOutRows(name, non_finite);
+  RHIZOME_ASSIGN_OR_RETURN(const auto nearest, NearestVertices(*opened.graph, name, vertex, k,
+                                                               session.control, &non_finite));
+  WarnLeftOutRows(session, name, non_finite);
   Json list = Json::array();
   for (const ScoredVertex& scored : nearest) {
     Json label = nullptr;
@@ -94,7 +95,7 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
   Json by_array = Json::object();
   for (const std::string& name : flags.arrays) {
     RHIZOME_ASSIGN_OR_RETURN(by_array[name],
-                             SimilarJson(opened, labels, name, vertex, flags.k, session.control));
+                             SimilarJson(opened, labels, name, vertex, flags.k, session));
   }
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, opened.graph->ExternalIdOf(vertex));
   Json fields = {{"id", IdJson(id)},

@@ -24,9 +24,10 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Feature rows of a minibatch, float32 or float16. Row i belongs to the vertex with local number
-/// i. Rows are not copied: they are in the memory of a cache, at any positions of its table, and do
-/// not move or change while this object exists. (Or the object has its own memory, see Own.)
+/// Feature rows of a minibatch: float16 if the array is float16 and not normalized, otherwise
+/// converted to float32. Row i belongs to the vertex with local number i. Rows are not
+/// copied: they are in the memory of a cache, at any positions of its table, and do not move or
+/// change while this object exists. (Or the object has its own memory, see Own.)
 /// Threads: const functions from any number of threads.
 /// Ownership: holds rows of the cache, which must outlive this object. Holding them for long
 /// reduces the space for later minibatches.
@@ -136,9 +137,10 @@ struct LoaderOptions {
   /// `seed` also determines the order of the seed vertices.
   SamplerOptions sampler = {};
 
-  /// Array of feature rows, float32 or float16, with layout kRow. With `normalize`, every row is
-  /// divided by the sum of its absolute values (rows of zeros remain zero) and converted to
-  /// float32.
+  /// Array of feature rows, of numbers or bool, with layout kRow. float32 and float16 are used as
+  /// stored; other types are converted to float32, which rounds float64 and integers beyond 2^24. A
+  /// null becomes NaN. With `normalize`, every row is divided by the sum of its absolute values
+  /// (rows of zeros remain zero) and converted to float32.
   std::string features = {};
   bool normalize = false;
 

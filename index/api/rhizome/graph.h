@@ -126,8 +126,9 @@ class Graph {
   Result<CompactResult> Alter(const SchemaChange& change, const CompactOptions& options,
                               const JobControl& control);
 
-  /// Advances a live graph to the last commit of other processes. Does nothing if the store is open
-  /// for writing, or at a point. On error nothing changes.
+  /// Advances a live graph to the last commit of other processes. If the store is open for writing,
+  /// it only checks that the store was not moved or replaced; at a point it does nothing. On error
+  /// nothing changes.
   /// Errors: as Open.
   Status Refresh();
 

@@ -116,7 +116,7 @@ enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 /// An array file: .npy; a member of .npz ("x.npz:feat"); the folder of a Zarr v3 array (see
 /// ZarrSourceFormat for the accepted ones); text with one row a line (int64 if all values are
 /// integers, otherwise float32); or sparse triplets `row column value` as text. Files may be
-/// compressed by gzip or zstd.
+/// compressed by gzip, zstd, bzip2 or xz.
 struct ArrayFile {
   std::string name;
   Path path;
@@ -153,7 +153,7 @@ struct IdRange {
 };
 
 /// An edge file: text; a Matrix Market file of coordinates; or .npy, integers [m, 2] or [2, m];
-/// each plain or compressed by gzip or zstd. Alternatively, edges in memory.
+/// each plain or compressed by gzip, zstd, bzip2 or xz. Alternatively, edges in memory.
 struct EdgeFile {
   /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
@@ -247,7 +247,9 @@ struct IngestOptions {
 
   /// For edges between two kinds of vertices whose ids overlap: the type of all sources and the
   /// type of all destinations. An id 7 becomes the text "user:7". With a node file, its type column
-  /// must have these types. Empty: one kind of vertices, or found by Sniff (userId, movieId).
+  /// must have these types. Types may contain ':', but none may begin with another one and ':', so
+  /// that each id has one reading. Empty: one kind of vertices, or found by Sniff (userId,
+  /// movieId).
   std::vector<std::string> end_types = {};
   IdType id_type = IdType::kAuto;
   bool undirected = false;

@@ -35,7 +35,7 @@ struct FilePlan {
   Path path;
   InputKind kind = InputKind::kEdges;
   InputFormat format = InputFormat::kText;
-  std::string compression = {};  ///< "gzip", "zstd" or empty
+  std::string compression = {};  ///< "gzip", "zstd", "bzip2", "xz" or empty
   TextDialect dialect = {};
   bool header = false;
   std::vector<ColumnPlan> columns = {};

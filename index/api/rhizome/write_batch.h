@@ -195,7 +195,8 @@ struct WriteOptions {
   /// batches, but never a part of a batch, and never an earlier batch without the later ones.
   bool sync = true;
 
-  /// Add edge and vertex types that the schema lacks; otherwise they are refused.
+  /// Add types of edges and vertices that the schema lacks, and ignore deletions of edges of such
+  /// types; otherwise both are refused.
   bool create_types = false;
 
   /// Add missing vertices that an edge or row names; otherwise they are refused.

@@ -77,9 +77,9 @@ class Store {
   /// ids are kept.
   std::shared_ptr<const Store> SnapshotOfGraph() const;
 
-  /// Moves a reader's handle to the latest commit. Does nothing for a writer's handle, which sees
-  /// its own commits, and for a snapshot. Errors: as for Open; this handle then sees the same state
-  /// as before.
+  /// Moves a reader's handle to the latest commit. For a writer's handle, which sees its own
+  /// commits, it only checks that the store was not moved; for a snapshot it does nothing. Errors:
+  /// as for Open; this handle then sees the same state as before.
   Status Refresh();
 
   /// Appends the commits that `make` returns to the delta, atomically; if `sync` is true, they are

@@ -251,7 +251,7 @@ TEST_F(GraphWriteTest, RefusedBatchesLeaveNothing) {
   };
   refused("feat", [&](WriteBatch& b) { b.PutRow(1, "nope", std::span<const float>(row)); });
   refused("12", [&](WriteBatch& b) { b.PutRow(1, "feat", std::span<const float>(row).first(2)); });
-  refused("create_types", [](WriteBatch& b) { b.PutEdge(1, 2, {.type = "fresh"}); });
+  refused("`create_types`", [](WriteBatch& b) { b.PutEdge(1, 2, {.type = "fresh"}); });
   refused("create_types", [](WriteBatch& b) { b.PutVertex(600, "fresh"); });
   refused("does not exist", [](WriteBatch& b) { b.DeleteEdge(1, 2, "fresh"); });
   refused("not an integer", [](WriteBatch& b) { b.PutEdge("x", 2); });

@@ -286,13 +286,13 @@ TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
   const std::vector<float> x = {10, 11, 20, 21, 30, 31};
   IngestOptions options{
       .edges = {Write("e.tsv", "2\t0\n1\t2\n")},
-      .nodes = Write("n.tsv", "2\n0\n1\n"),
-      .arrays = {{.name = "x", .path = Write("x.npy.gz", NpyBytes(DataType::kFloat32, 2, x))},
+      .nodes = Write("n.tsv.bz2", "2\n0\n1\n"),
+      .arrays = {{.name = "x", .path = Write("x.npy.bz2", NpyBytes(DataType::kFloat32, 2, x))},
                  {.name = "half",
                   .path = Write("y.npy.zst", NpyBytes(DataType::kFloat32, 2, x)),
                   .dtype = DataType::kFloat16},
                  {.name = "s",
-                  .path = Write("s.tsv.gz", "2\t0\t5\n0\t2\t7.5\n"),
+                  .path = Write("s.tsv.xz", "2\t0\t5\n0\t2\t7.5\n"),
                   .dim = 3,
                   .triplets = true}}};
   ASSERT_OK(Run(options));
@@ -495,7 +495,7 @@ TEST_F(IngestTest, BadTripletsAreRefused) {
          .arrays = {{.name = "s", .path = Write("s.tsv", text), .dim = dim, .triplets = true}}},
         StatusCode::kInvalidArgument, parts);
   };
-  refuse("0\t0\t1\n", 0, {"s.tsv", "DIM"});
+  refuse("0\t0\t1\n", 0, {"s.tsv", "`dim`"});
   refuse("0\t0\t1\n1\t3\t1\n", 3, {"s.tsv:2", "column 3"});
   refuse("0\t0\t1\n-1\t0\t1\n", 3, {"s.tsv:2", "row"});
   refuse("0\t0\t1\n1\t-1\t1\n", 3, {"s.tsv:2", "column"});
@@ -781,7 +781,7 @@ class IngestFormatsTest : public IngestTest {
     };
     const auto expected = from_memory("memory.rz", false);
     ASSERT_FALSE(expected.empty());
-    for (const char* format : {"tsv", "tsv.gz", "csv.zst"}) {
+    for (const char* format : {"tsv", "tsv.gz", "csv.zst", "tsv.bz2", "csv.xz"}) {
       const char separator = format[0] == 'c' ? ',' : '\t';
       IngestOptions options = Options(graph, format, separator, build);
       options.edges = {Write(fmt::format("e.{}", format), graph.Edges(separator))};

@@ -51,6 +51,16 @@ class SniffTest : public ::testing::Test {
           << plan.error().message() << " lacks " << part;
   }
 
+  /// The same of Ingest.
+  void ExpectIngestRefused(const IngestOptions& options, const Names& parts) {
+    const auto report = Ingest(FileSystem::Posix(), dir_ / "no.rz", options, JobControl());
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code(), StatusCode::kInvalidArgument);
+    for (const std::string& part : parts)
+      EXPECT_NE(report.error().message().find(part), std::string::npos)
+          << report.error().message() << " lacks " << part;
+  }
+
   /// Ingests and opens the graph, in memory and spilled, and expects equal edges; returns the
   /// report of the last ingestion.
   IngestReport Ingested(IngestOptions options) {
@@ -342,6 +352,25 @@ TEST_F(SniffTest, TypesOfEndsMayBeGiven) {
   ExpectRefused({.edges = {edges}, .end_types = {"a", "b"}, .vertices = 9}, {"`vertices`"});
 }
 
+// The names of types follow one rule, so that a type may contain ':'. An id must have one reading.
+TEST_F(SniffTest, TypesOfEndsMayHaveColons) {
+  IngestOptions options{.edges = {Write("e.tsv", "1\tx:2\n")}, .end_types = {"a::b", "/part of"}};
+  EXPECT_EQ(Ingested(options).info.vertex_types, (Names{"a::b", "/part of"}));
+  EXPECT_EQ(edges_, (Edges{{"a::b:1", "/part of:x:2"}}));
+  options.end_types = {"a", "a::b"};
+  ExpectRefused(options, {"'a::b:7'", "of the type 'a::b' or of the type 'a'", "rename"});
+  options.end_types = {"a:", "a::b"};
+  ExpectRefused(options, {"of the type 'a::b' or of the type 'a:'"});
+  options.end_types = {"a", "ab:c"};
+  Ingested(options);
+  EXPECT_EQ(edges_, (Edges{{"a:1", "ab:c:x:2"}}));
+  options.end_types = {"a", "tab\tbed"};
+  ExpectRefused(options, {"not a valid name", "control characters"});
+  options.end_types = {"a", "b"};
+  options.nodes = Write("n.csv", "id,type\n1,a\n2,b:c\n");
+  ExpectIngestRefused(options, {"'b:c:7' could be of the type"});
+}
+
 // The right edges were computed by scipy.io.mmread(F).tocoo() for these files.
 TEST_F(SniffTest, MatrixMarketFilesAreReadAsSciPyReadsThem) {
   const auto general = Ingested({.edges = {Write("g.mtx",
@@ -478,7 +507,9 @@ TEST_F(SniffTest, TextArraysHaveARowOnEachLineUnlessTripletsAreNamed) {
   // Only triplets have three numbers if the array has another width.
   EXPECT_EQ(values({.name = "x", .path = rows, .dim = 8}).size(), 24U);
   ExpectRefused({.edges = {edges}, .arrays = {{.name = "x", .path = rows, .dim = 3}}},
-                {"x.csv", "NAME=FILE:coo:3"});
+                {"x.csv", "`triplets=false` or `triplets=true`"});
+  ExpectIngestRefused({.edges = {edges}, .arrays = {{.name = "x", .path = rows, .triplets = true}}},
+                      {"x.csv", "number of columns", "`dim`"});
 }
 
 }  // namespace

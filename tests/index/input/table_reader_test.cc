@@ -133,7 +133,7 @@ TEST_F(TableReaderTest, StrayQuotesAreMalformedAndReadingGoesOn) {
 }
 
 TEST_F(TableReaderTest, HeaderAndByteOrderMarkAreSkipped) {
-  for (const char* name : {"a.tsv", "a.tsv.gz", "a.tsv.zst"}) {
+  for (const char* name : {"a.tsv", "a.tsv.gz", "a.tsv.zst", "a.tsv.xz"}) {
     const Content content = Parse(name, "\xEF\xBB\xBFsrc\tdst\n1\t2\n", true);
     EXPECT_EQ(content.lines, (Lines{{"1", "2"}}));
     EXPECT_EQ(content.numbers, (std::vector<std::uint64_t>{2}));

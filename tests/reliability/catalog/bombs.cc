@@ -1,11 +1,13 @@
 // Makes small inputs that claim huge sizes, for all readers (AllBombs), and reads each of them in a
 // child process with limited memory and CPU time (Explode). The sections of this file: encoded
-// chunks, files of users (npy, gzip, zstd, text), zarr.json, files of a store (sections, manifests,
-// indexes, records), and the child processes.
+// chunks, files of users (npy, compressed streams, text), zarr.json, files of a store (sections,
+// manifests, indexes, records), and the child processes.
 
 #include "reliability/catalog/bombs.h"
 
+#include <bzlib.h>
 #include <fmt/format.h>
+#include <lzma.h>
 #include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -235,6 +237,45 @@ Bytes Gzip(std::string_view piece) {
 /// Returns a zstd frame that needs a window of 2 GiB.
 Bytes WideZstd() { return ZstdBomb({std::byte{0}, std::byte{0xA8}}, 64); }
 
+Bytes Repeated(const Bytes& piece, std::size_t times) {
+  Bytes out;
+  for (std::size_t i = 0; i < times; ++i) out.insert(out.end(), piece.begin(), piece.end());
+  return out;
+}
+
+/// Compresses `piece` with bzip2, and repeats the stream up to 64 MiB of text.
+Bytes Bzip2(std::string_view piece) {
+  Bytes stream(piece.size() + 1000);
+  auto bytes = static_cast<unsigned>(stream.size());
+  if (BZ2_bzBuffToBuffCompress(reinterpret_cast<char*>(stream.data()), &bytes,
+                               const_cast<char*>(piece.data()), static_cast<unsigned>(piece.size()),
+                               9, 0, 0) != BZ_OK)
+    std::abort();
+  stream.resize(bytes);
+  return Repeated(stream, kSwollenBytes / piece.size());
+}
+
+/// The same with xz.
+Bytes Xz(std::string_view piece) {
+  Bytes stream(lzma_stream_buffer_bound(piece.size()));
+  std::size_t bytes = 0;
+  if (lzma_easy_buffer_encode(0, LZMA_CHECK_CRC64, nullptr,
+                              reinterpret_cast<const std::uint8_t*>(piece.data()), piece.size(),
+                              reinterpret_cast<std::uint8_t*>(stream.data()), &bytes,
+                              stream.size()) != LZMA_OK)
+    std::abort();
+  stream.resize(bytes);
+  return Repeated(stream, kSwollenBytes / piece.size());
+}
+
+/// Returns the start of an xz stream that needs a dictionary of 4 GiB.
+Bytes WideXz() {
+  return BytesOf(
+      {"\xfd\x37\x7a\x58\x5a\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x28\x00\x00\x00\xe6\xa0"
+       "\x11\xb3",
+       24});
+}
+
 /// Reads a file that is 64 MiB of one byte on disk: a line without an end.
 Status ReadEndless(const char* name, char byte) {
   const TempDir dir;
@@ -256,6 +297,16 @@ void AddStreams(std::vector<Bomb>& bombs) {
     bombs.push_back({fmt::format("{}: 64 MiB of lines of one field", name), 0,
                      [=] { return WithFile(name, Gzip(rows), ReadEdgesOf); }});
   }
+  for (const std::string_view piece : {std::string_view(zeros), std::string_view(rows)}) {
+    const char first = piece[0];
+    const std::string text(piece);
+    bombs.push_back({fmt::format("bzip2 of 64 MiB that begin with {:#x}", first), 0,
+                     [=] { return WithFile("/e.tsv", Bzip2(text), ReadEdgesOf); }});
+    bombs.push_back({fmt::format("xz of 64 MiB that begin with {:#x}", first), 0,
+                     [=] { return WithFile("/e.tsv", Xz(text), ReadEdgesOf); }});
+  }
+  bombs.push_back({"xz with a dictionary of 4 GiB", 0,
+                   [=] { return WithFile("/e.tsv", WideXz(), ReadEdgesOf); }});
   bombs.push_back({"triplets of 64 MiB of zeros", 0, [=] {
                      FakeFileSystem fs;
                      if (!WriteWholeFile(fs, "/t.tsv.gz", Gzip(zeros)).ok()) std::abort();

@@ -84,7 +84,7 @@ mapfile -t engine < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_{storage,index
   grep -vE '_mutated\.dir|_tests\.dir|_verify_interface|/cache/policy/policies\.cc\.o$')
 ar rcsT engine.a "${engine[@]}"
 # The new file comes first, and so takes precedence over the one in its batch.
-libraries=(-Wl,-z,muldefs -lrocksdb -luring -lzstd -lblosc -lxxhash -lisal -ltbb -lz -lfmt -lpthread)
+libraries=(-Wl,-z,muldefs -lrocksdb -luring -lzstd -lblosc -lxxhash -lisal -ltbb -lz -lbz2 -llzma -lfmt -lpthread)
 g++ try_policy.o policies.o mru_policy.o engine.a -o try_policy "${libraries[@]}"
 expect "the new policy" "$(./try_policy)" "2 hits, 4 misses"
 

@@ -31,6 +31,8 @@ TEST(FlagNamesTest, SomeValuesHaveOtherFlags) {
   EXPECT_EQ(Spelled("`test=false`"), "--no-test");
   EXPECT_EQ(Spelled("`edge_weights=false` `edge_weights=true` `edge_weights`"),
             "--edge-weights ignore --edge-weights use --edge-weights");
+  EXPECT_EQ(Spelled("`triplets=false` or `triplets=true`; `dim`"),
+            "--array NAME=FILE or --array NAME=FILE:coo:DIM; --array NAME=FILE:coo:DIM");
 }
 
 TEST(FlagNamesTest, PathsOfTheTableAreFlags) {

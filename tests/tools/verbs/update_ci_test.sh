@@ -28,6 +28,39 @@ for id in a c; do
   rhizome neighbors follower.rz $id --direction both --json >follower.txt
   cmp -s leader.txt follower.txt || fail "the follower says of $id: $(cat follower.txt), not $(cat leader.txt)"
 done
+# Edge attributes may be called like fields of JSON lines.
+printf 'src,dst,op,id,rows,attributes\n1,2,3,4,5,6\n' >named.csv
+expect_exit 0 rhizome ingest named.rz named.csv
+cp -r named.rz replica.rz
+printf '%s\n' '{"src":1,"dst":3,"op":"upsert","id":7,"rows":8,"attributes":9}' \
+  '{"src":1,"dst":4,"attributes":{"op":10,"id":11,"attributes":12},"rows":13}' >named.jsonl
+expect_exit 0 rhizome put named.rz named.jsonl
+printf '1,5,14,15,16,17\n' >more.csv
+expect_exit 0 rhizome put named.rz more.csv --columns src,dst,op,id,rows,attributes
+expect_exit 0 rhizome changes named.rz --out named.out.jsonl
+expect_exit 0 rhizome put replica.rz named.out.jsonl
+for store in named replica; do
+  rhizome export $store.rz --edges --out - | sort >$store.edges
+done
+printf '1\t2\t3\t4\t5\t6\n1\t3\t0\t7\t8\t9\n1\t4\t10\t11\t13\t12\n1\t5\t14\t15\t16\t17\n' >wanted
+python3 - named.edges wanted <<'PY' || fail "edge attributes called op, id, rows, attributes: $(cat named.edges)"
+import sys
+rows = [line.rstrip("\n").split("\t") for line in open(sys.argv[1])]
+(head,) = [row for row in rows if "src" in row]
+order = [head.index(name) for name in ("src", "dst", "op", "id", "rows", "attributes")]
+found = sorted("\t".join(row[place] for place in order) for row in rows if row != head)
+sys.exit(found != open(sys.argv[2]).read().splitlines())
+PY
+cmp named.edges replica.edges || fail "changes lose such attributes: $(cat named.out.jsonl)"
+for line in '{"src":1,"dst":2,"op":3}' '{"src":1,"dst":2,"attributes":{"no":3}}' \
+  '{"src":1,"dst":2,"rows":1,"attributes":{"rows":3}}'; do
+  echo "$line" >bad.jsonl
+  expect_exit 1 rhizome put named.rz bad.jsonl
+done
+expect_says "bad.jsonl:1" "'rows' twice"
+echo '{"src":"a","dst":"b","id":3}' >bad.jsonl
+expect_exit 1 rhizome put leader.rz bad.jsonl
+expect_says "either an edge"
 expect_exit 1 rhizome changes leader.rz --out x.jsonl --after 900
 expect_exit 1 rhizome export leader.rz --edges --out edges.tsv
 expect_says "line break" ".csv"
@@ -47,8 +80,8 @@ grep -q '^rhizome_vertices{store="s.rz"} 3$' out || fail "info --metrics: $(grep
 # --- Every format, and what is read afterwards
 printf '0\t7\n7\t8\n' | rhizome put g.rz - --json >out || fail "put from stdin"
 expect_json out 'j["applied"] == 2' 'j["vertices_added"] == 2' 'j["commit"] == 1 + 1' 'j["seconds"] > 0'
-printf 'src,dst\n"0",9\n' | gzip >e.csv.gz
-expect_exit 0 rhizome put g.rz e.csv.gz --header --json
+printf 'src,dst\n"0",9\n' | python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read()))' >e.csv.xz
+expect_exit 0 rhizome put g.rz e.csv.xz --header --json
 expect_json out 'j["applied"] == 1' 'j["vertices_added"] == 1'
 printf '7\t0.5\t1.5\n1\t-1\t4\n' >rows.tsv
 expect_exit 0 rhizome put g.rz rows.tsv --array x --json
@@ -119,7 +152,7 @@ refused '1\t2\n1\n' 2 "fields" g.rz
 refused '1\t2\n1\tx\n' 2 "not an integer" g.rz
 refused '1\t2\t3\t4\n' 1 "fields" g.rz --array x
 refused '1\t2\tnone\n' 1 "'none', is not a float32" g.rz --array x
-refused 'a\tb\tq\n' 1 "create_types" s.rz --columns src,dst,type
+refused 'a\tb\tq\n' 1 "With --create-types it is added" s.rz --columns src,dst,type
 refused 'a\tb\tnan\n' 1 "finite" s.rz --columns src,dst,weight
 refused 'a\tb\t1.5\n' 1 "int64" s.rz --columns src,dst,time
 refused '\377\tb\n' 1 "UTF-8" s.rz
