@@ -247,8 +247,8 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
 
 /// Chooses the order of the next generation: old rows keep their order while it is still close to
 /// PDS. Sets `in_place` if nearly all rows then keep their neighbours.
-Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
-                                          bool& in_place) {
+Result<VertexColumn> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
+                               bool& in_place) {
   RHIZOME_ASSIGN_OR_RETURN(auto sorted, OrderVertices(input, OrderKind::kPds, 0));
   auto order = KeepOrder(input, before);
   if (OrderDrift(input, order, sorted) > kMaxDrift) return sorted;

@@ -29,6 +29,7 @@ class GenerationWriter;
 class ByteSink;
 class IoPacer;
 class PartitionedEdges;
+class VertexColumn;
 class VertexOrder;
 struct SpilledGraph;
 struct TextFiles;
@@ -145,7 +146,7 @@ struct BuildHooks {
 
   /// Chooses the vertex at each row, instead of BuildOptions::order; the store still records the
   /// name of that order.
-  std::function<Result<std::vector<VertexId>>(const ReorderInput& input)> order_rows = {};
+  std::function<Result<internal::VertexColumn>(const ReorderInput& input)> order_rows = {};
 
   /// If set, arrays are written concurrently with partitions, provided that this many bytes of
   /// memory are available for them.

@@ -137,9 +137,9 @@ class PartitionWriter {
   Status WriteTypeIndex(const SideKinds& kinds, const Lists& lists);
   Status WriteEdges();
   Status WriteBoundary();
-  Status WriteDegrees(const SideKinds& kinds, std::span<const std::uint64_t> degree_of_row,
+  Status WriteDegrees(const SideKinds& kinds, const Degrees& degree_of_row,
                       std::span<const std::uint64_t> degree_here);
-  std::span<const std::uint64_t> SetOf(Row row) const;
+  std::span<const std::uint8_t> SetOf(Row row) const;
   template <typename Visit>
   void ForEachBoundaryRow(Visit visit) const;
 
@@ -180,9 +180,9 @@ Status PartitionWriter::Write() {
   return writer_.Finish();
 }
 
-std::span<const std::uint64_t> PartitionWriter::SetOf(Row row) const {
-  const std::size_t words = (context_.partitions + std::size_t{63}) / 64;
-  return context_.partition_set.subspan(static_cast<std::size_t>(row) * words, words);
+std::span<const std::uint8_t> PartitionWriter::SetOf(Row row) const {
+  const std::size_t bytes = PartitionSetBytes(context_.partitions);
+  return context_.partition_set.subspan(static_cast<std::size_t>(row) * bytes, bytes);
 }
 
 Status PartitionWriter::NumberVertices() {
@@ -217,7 +217,7 @@ Status PartitionWriter::NumberVertices() {
     const Row row =
         order_.grouped() ? base_ + static_cast<Row>(i) : static_cast<Row>(owned_rows_[i]);
     int partitions = 0;
-    for (const std::uint64_t word : SetOf(row)) partitions += std::popcount(word);
+    for (const std::uint8_t byte : SetOf(row)) partitions += std::popcount(byte);
     if (partitions > 1) boundary_owned_.push_back(i);
   }
   return Status::Ok();
@@ -445,14 +445,14 @@ void PartitionWriter::ForEachBoundaryRow(Visit visit) const {
   for (const std::uint64_t row : mirrors_) visit(static_cast<Row>(row));
 }
 
-Status PartitionWriter::WriteDegrees(const SideKinds& kinds,
-                                     std::span<const std::uint64_t> degree_of_row,
+Status PartitionWriter::WriteDegrees(const SideKinds& kinds, const Degrees& degree_of_row,
                                      std::span<const std::uint64_t> degree_here) {
   std::vector<std::uint64_t> above;
   above.reserve(degree_here.size());
   ForEachBoundaryRow([&](Row row) {
-    RHIZOME_DCHECK(degree_of_row[static_cast<std::size_t>(row)] >= degree_here[above.size()]);
-    above.push_back(degree_of_row[static_cast<std::size_t>(row)] - degree_here[above.size()]);
+    const std::uint64_t degree = degree_of_row[static_cast<std::uint64_t>(row)];
+    RHIZOME_DCHECK(degree >= degree_here[above.size()]);
+    above.push_back(degree - degree_here[above.size()]);
   });
   return WritePatched(writer_, kinds.degrees, above);
 }
@@ -463,17 +463,15 @@ Status PartitionWriter::WriteBoundary() {
   RHIZOME_RETURN_IF_ERROR(writer_.AddSection(Kind(PartitionSection::kBoundaryOwned),
                                              std::span<const std::uint64_t>(words)));
   if (keeps_out()) {
-    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kOutKinds, context_.out_degree, out_here_));
+    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kOutKinds, *context_.out_degree, out_here_));
   }
   if (keeps_in()) {
-    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kInKinds, context_.in_degree, in_here_));
+    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kInKinds, *context_.in_degree, in_here_));
   }
   std::vector<std::uint8_t> sets;
-  const std::size_t set_bytes = (context_.partitions + std::size_t{7}) / 8;
   ForEachBoundaryRow([&](Row row) {
-    const auto words = SetOf(row);
-    for (std::size_t i = 0; i < set_bytes; ++i)
-      sets.push_back(static_cast<std::uint8_t>(words[i / 8] >> (i % 8 * 8)));
+    const auto set = SetOf(row);
+    sets.insert(sets.end(), set.begin(), set.end());
   });
   return writer_.AddSection(Kind(PartitionSection::kPartitionSets),
                             std::span<const std::uint8_t>(sets));
