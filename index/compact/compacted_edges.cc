@@ -356,6 +356,7 @@ Result<EdgeDivision> CompactedEdges::Divide() {
   division.metrics = MetricsOf(replicas_, edges_, vertices_);
   division.owners =
       OwnerChooser(OwnerView{replicas_, parts_->order}, delta_->vertices(), partitions_).Choose();
+  division.most_vertices = MostVertices(replicas_, division.owners, partitions_);
   return division;
 }
 

@@ -98,8 +98,8 @@ class CompactedEdges final : public PartitionedEdges {
   const JobControl& control_;
   const std::uint32_t partitions_;
   const VertexOrder* order_ = nullptr;
-  ReplicaSets replicas_;  // until PartitionSets
-  Mutex degrees_mutex_;   // see Degrees::AddShared
+  ReplicaSets replicas_;                      // until PartitionSets
+  Mutex degrees_mutex_;                       // see Degrees::AddShared
   std::vector<std::uint64_t> edges_;          // directed, by partition
   std::vector<std::uint64_t> vertices_;       // by partition
   std::vector<std::vector<Edge>> new_edges_;  // by partition

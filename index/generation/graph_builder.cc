@@ -79,6 +79,8 @@ class GraphBuilder {
   std::uint64_t BytesForWriters(std::uint64_t beside_bytes) const;
   std::uint32_t WriterCount(std::uint64_t beside_bytes) const;
   std::uint64_t EdgeBytes() const;
+  std::uint64_t PartitionBytes() const;
+  std::uint32_t PartitionsNeeded() const;
   Status WritePartition(std::uint32_t partition);
   Status WriteAttributes(std::uint32_t partition, std::span<const std::uint64_t> edge_order,
                          const std::vector<EdgeAttribute>& attributes);
@@ -101,6 +103,7 @@ class GraphBuilder {
   PartitionedEdges::Columns columns_;
   std::uint64_t last_array_id_ = 0;
   std::uint64_t largest_partition_ = 0;  // directed edges
+  std::uint64_t most_vertices_ = 0;      // see EdgeDivision
   std::shared_ptr<PartitionedEdges> edges_;
   std::vector<PartitionId> owners_;
   Degrees out_degree_;  // by vertex, then by row
@@ -163,6 +166,7 @@ Status GraphBuilder::Divide() {
   out_degree_ = std::move(division.out_degree);
   in_degree_ = std::move(division.in_degree);
   largest_partition_ = division.largest_partition;
+  most_vertices_ = division.most_vertices;
 
   info_.vertices = input_.vertex_count;
   info_.edges = division.edges;
@@ -184,19 +188,28 @@ Status GraphBuilder::Divide() {
 Status GraphBuilder::CheckMemory() const {
   if (columns_.in_memory || options_.memory_bytes == 0) return Status::Ok();
   const std::uint64_t vertex_bytes = BuildVertexBytes(input_.vertex_count, partitions_);
-  const std::uint64_t needed = vertex_bytes + largest_partition_ * EdgeBytes();
+  const std::uint64_t needed = vertex_bytes + PartitionBytes();
   if (needed <= options_.memory_bytes) return Status::Ok();
-  const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, vertex_bytes);
-  const std::uint64_t fit = left / EdgeBytes();
   std::string hint = "raise the memory limit";
-  if (fit > 0)
-    hint = fmt::format("raise the memory limit, or use `partitions={}`",
-                       info_.edges * 11 / 10 / fit + 1);
+  if (const std::uint32_t more = PartitionsNeeded(); more > 0)
+    hint = fmt::format("raise the memory limit, or use `partitions={}`", more);
   return Status::OutOfMemory(fmt::format(
       "building a partition of {} edges takes about {} MiB of memory with {} vertices, but the "
       "limit is {} MiB; nothing was written; {}",
       largest_partition_, (needed >> 20) + 1, input_.vertex_count, options_.memory_bytes >> 20,
       hint));
+}
+
+/// Returns a number of partitions that would fit in memory; 0 if more partitions do not help.
+std::uint32_t GraphBuilder::PartitionsNeeded() const {
+  const std::uint64_t edge_bytes =
+      PartitionBytes() / std::max<std::uint64_t>(largest_partition_, 1) + 1;
+  for (std::uint32_t more = partitions_ + 1; more <= kMaxPartitions; ++more) {
+    const std::uint64_t edges = info_.edges * 11 / 10 / more + 1;
+    if (BuildVertexBytes(input_.vertex_count, more) + edges * edge_bytes <= options_.memory_bytes)
+      return more;
+  }
+  return 0;
 }
 
 std::uint64_t GraphBuilder::EdgeBytes() const {
@@ -205,15 +218,18 @@ std::uint64_t GraphBuilder::EdgeBytes() const {
          24 * columns_.attributes;
 }
 
+std::uint64_t GraphBuilder::PartitionBytes() const {
+  return WritePartitionBytes(largest_partition_, EdgeBytes(), most_vertices_, input_.vertex_count);
+}
+
 // Chooses the degree that measures how often a row is read. A traversal over in-edges reads a
 // vertex once for each edge with that source, which is its out-degree. A store with only out-lists
 // can be traversed only over out-edges, where the measure is the in-degree.
 Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
-  const ReorderInput input{
-      .owner = owners_,
-      .type = input_.vertex_type,
-      .degree = walks_out ? &in_degree_ : &out_degree_};
+  const ReorderInput input{.owner = owners_,
+                           .type = input_.vertex_type,
+                           .degree = walks_out ? &in_degree_ : &out_degree_};
   auto order = hooks_.order_rows ? hooks_.order_rows(input)
                                  : OrderVertices(input, options_.order, options_.partition.seed);
   if (!order) return order.error();
@@ -278,9 +294,9 @@ Result<RowIds> GraphBuilder::IdsOfRows() {
     const auto row_of = [this](std::uint64_t vertex) {
       return static_cast<std::uint64_t>(order_->RowOf(static_cast<VertexId>(vertex)));
     };
-    RHIZOME_ASSIGN_OR_RETURN(
-        IdSpool by_row, ReorderIds(*input_.spilled->space, std::move(input_.spilled->dictionary->ids),
-                                   row_of, all / 4, control_));
+    RHIZOME_ASSIGN_OR_RETURN(IdSpool by_row, ReorderIds(*input_.spilled->space,
+                                                        std::move(input_.spilled->dictionary->ids),
+                                                        row_of, all / 4, control_));
     return RowIdsOf(input_.id_kind, std::move(by_row));
   }
   const bool strings = input_.id_kind == ExternalIdKind::kString;
@@ -353,14 +369,13 @@ std::uint64_t GraphBuilder::BytesForWriters(std::uint64_t beside_bytes) const {
 std::uint32_t GraphBuilder::WriterCount(std::uint64_t beside_bytes) const {
   const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
   if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      BytesForWriters(beside_bytes) / (largest_partition_ * EdgeBytes()), 1, threads));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(BytesForWriters(beside_bytes) / PartitionBytes(), 1, threads));
 }
 
 bool GraphBuilder::ArraysFitBeside() const {
   if (!hooks_.array_bytes || input_.arrays.empty()) return false;
-  return options_.memory_bytes == 0 ||
-         BytesForWriters(*hooks_.array_bytes) >= largest_partition_ * EdgeBytes();
+  return options_.memory_bytes == 0 || BytesForWriters(*hooks_.array_bytes) >= PartitionBytes();
 }
 
 Status GraphBuilder::WriteOneByOne() {
@@ -522,8 +537,8 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
   PacedFileSystem fs(writer_->fs(), hooks_.pacer);
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
-  RHIZOME_RETURN_IF_ERROR(WriteChunks(array, *order_, options_.memory_bytes, *writer,
-                                      control_, hooks_.chunk_written));
+  RHIZOME_RETURN_IF_ERROR(
+      WriteChunks(array, *order_, options_.memory_bytes, *writer, control_, hooks_.chunk_written));
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   const MutexLock lock(writer_mutex_);
   return writer_->AddArray(writer->arrays(), files);

@@ -81,10 +81,11 @@ VertexColumn Keep(const ReorderInput& input, const VertexOrder& before) {
 
 VertexColumn KeepOrder(const ReorderInput& input, const VertexOrder& before) {
   return VertexColumn::FitsNarrow(input.owner.size()) ? Keep<std::uint32_t>(input, before)
-                                                    : Keep<std::uint64_t>(input, before);
+                                                      : Keep<std::uint64_t>(input, before);
 }
 
-double OrderDrift(const ReorderInput& input, const VertexColumn& order, const VertexColumn& sorted) {
+double OrderDrift(const ReorderInput& input, const VertexColumn& order,
+                  const VertexColumn& sorted) {
   double degrees = 0;
   for (std::uint64_t v = 0; v < input.degree->size(); ++v)
     degrees += static_cast<double>((*input.degree)[v]);

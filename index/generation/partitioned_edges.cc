@@ -91,6 +91,8 @@ class MemoryEdges final : public PartitionedEdges {
       counts_[partition_of_edge_[e]] += DirectedCount(edges_.src[e], edges_.dst[e], undirected_);
     }
     SumPartitions(counts_, division);
+    division.most_vertices =
+        std::min(vertices_, 2 * division.largest_partition + vertices_ / options_.partitions);
     return division;
   }
 
@@ -259,8 +261,8 @@ class SpilledEdges final : public PartitionedEdges {
     division.kind = options_.kind;
     bool whole = false;
     if (options_.partitions > 1 && !StreamingPartitioner::Supports(options_.kind)) {
-      whole = ExpansionBytes(vertices_, graph_.ends.edges, options_.partitions) <=
-              graph_.memory_bytes;
+      whole =
+          ExpansionBytes(vertices_, graph_.ends.edges, options_.partitions) <= graph_.memory_bytes;
       if (!whole) division.kind = PartitionerKind::kHdrf;
     }
     RHIZOME_RETURN_IF_ERROR(whole ? DivideWhole(division) : DivideStream(division));
@@ -325,6 +327,7 @@ class SpilledEdges final : public PartitionedEdges {
       replicas.Add(static_cast<std::uint64_t>(dst), p);
       return p;
     }));
+    division.most_vertices = MostVertices(replicas, division.owners, partitions);
     return sets_.Store(*graph_.space, replicas, partitions);
   }
 
@@ -345,6 +348,8 @@ class SpilledEdges final : public PartitionedEdges {
         Scatter([&](VertexId src, VertexId dst) { return partitioner->Assign(src, dst); }));
     division.metrics = partitioner->Metrics();
     division.owners = partitioner->ChooseOwners();
+    division.most_vertices =
+        MostVertices(partitioner->replicas(), division.owners, options.partitions);
     return sets_.Store(*graph_.space, partitioner->replicas(), options.partitions);
   }
 
@@ -427,6 +432,20 @@ class SpilledEdges final : public PartitionedEdges {
 };
 
 }  // namespace
+
+std::uint64_t MostVertices(const ReplicaSets& sets, std::span<const PartitionId> owners,
+                           std::uint32_t partitions) {
+  std::vector<std::uint64_t> counts(partitions);
+  for (std::uint64_t vertex = 0; vertex < sets.vertex_count(); ++vertex) {
+    bool isolated = true;
+    sets.ForEach(vertex, [&](PartitionId p) {
+      ++counts[p];
+      isolated = false;
+    });
+    if (isolated) ++counts[owners[static_cast<std::size_t>(vertex)]];
+  }
+  return *std::max_element(counts.begin(), counts.end());
+}
 
 void CopySet(const ReplicaSets& sets, std::uint64_t vertex, std::span<std::uint8_t> out) {
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -23,6 +23,9 @@ struct EdgeDivision {
   Degrees in_degree;
   std::uint64_t edges = 0;              ///< number of directed edges, like all counts below
   std::uint64_t largest_partition = 0;  ///< maximum number of edges of a partition
+
+  /// Bound on the number of vertices that a partition owns or has an edge of.
+  std::uint64_t most_vertices = 0;
 };
 
 /// Edges of one partition, in input order.
@@ -75,6 +78,11 @@ class PartitionedEdges {
   /// Returns a partition's edges, by row. Callable once for each partition.
   virtual Result<PartitionEdgeList> Take(std::uint32_t partition) = 0;
 };
+
+/// Returns the largest number of vertices of a partition: those with an edge there, and vertices
+/// without edges that it owns.
+std::uint64_t MostVertices(const ReplicaSets& sets, std::span<const PartitionId> owners,
+                           std::uint32_t partitions);
 
 /// Copies the set of a vertex to the bytes of a PartitionContext::partition_set.
 void CopySet(const ReplicaSets& sets, std::uint64_t vertex, std::span<std::uint8_t> out);

@@ -119,7 +119,7 @@ std::optional<OrderKind> ParseOrder(std::string_view name) { return KindOf(kName
 bool GroupsByOwner(OrderKind kind) { return kind == OrderKind::kPds || kind == OrderKind::kPs; }
 
 Result<VertexColumn> OrderVertices(const ReorderInput& input, OrderKind kind,
-                                 std::uint64_t seed) try {
+                                   std::uint64_t seed) try {
   const std::size_t vertices = input.owner.size();
   if (input.degree->size() != vertices || (!input.type.empty() && input.type.size() != vertices))
     return Fail(Status::InvalidArgument(
@@ -127,7 +127,7 @@ Result<VertexColumn> OrderVertices(const ReorderInput& input, OrderKind kind,
                     "each needs one entry for each vertex",
                     vertices, input.type.size(), input.degree->size())));
   return VertexColumn::FitsNarrow(vertices) ? Order<std::uint32_t>(input, kind, seed)
-                                          : Order<std::uint64_t>(input, kind, seed);
+                                            : Order<std::uint64_t>(input, kind, seed);
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -29,15 +29,16 @@ bool GroupsByOwner(OrderKind kind);
 
 /// The vertex properties that the orders use.
 struct ReorderInput {
-  std::span<const PartitionId> owner;         ///< [vertices]
-  std::span<const TypeId> type;               ///< [vertices], or empty: all type 0
-  const internal::Degrees* degree = nullptr;  ///< [vertices]; how often a vertex is read as a neighbour
+  std::span<const PartitionId> owner;  ///< [vertices]
+  std::span<const TypeId> type;        ///< [vertices], or empty: all type 0
+  const internal::Degrees* degree =
+      nullptr;  ///< [vertices]; how often a vertex is read as a neighbour
 };
 
 /// Returns the vertex at each row: a permutation of [0, vertices). The result depends only on the
 /// arguments.
 /// Errors: kInvalidArgument, columns of different lengths; kOutOfMemory.
 Result<internal::VertexColumn> OrderVertices(const ReorderInput& input, OrderKind kind,
-                                           std::uint64_t seed);
+                                             std::uint64_t seed);
 
 }  // namespace rhizome

@@ -1,6 +1,6 @@
 // Coordinates: Zarr arrays with the vertex id and the external id of each row. RowIdsOf returns a
-// source of external ids: a dictionary, a function, or a spill file by row. EncodeCoordinate encodes
-// one chunk; CheckCoordinates compares its hash with the manifest.
+// source of external ids: a dictionary, a function, or a spill file by row. EncodeCoordinate
+// encodes one chunk; CheckCoordinates compares its hash with the manifest.
 
 #include "index/generation/row_coordinates.h"
 

@@ -23,7 +23,7 @@ struct SpilledGraph {
   std::optional<EdgeSpool> columns;  ///< type, weight and attributes of the same edges
   bool typed = false;                ///< the graph has several edge types
   bool weighted = false;
-  std::vector<EdgeAttribute> attributes;  ///< their names and final dtypes, without values
+  std::vector<EdgeAttribute> attributes;        ///< their names and final dtypes, without values
   std::optional<SpilledDictionary> dictionary;  ///< of an ingestion whose ids are not dense
 };
 

@@ -104,8 +104,8 @@ Result<SpillFile> SpilledIdEncoder::WriteNumbers() const {
   RHIZOME_ASSIGN_OR_RETURN(SpillWriter out, SpillWriter::Create(space_, 0));
   const std::span<const std::uint32_t> numbers(number_);
   for (std::size_t at = 0; at < numbers.size(); at += kPiece)
-    RHIZOME_RETURN_IF_ERROR(out.Append(
-        std::as_bytes(numbers.subspan(at, std::min(kPiece, numbers.size() - at)))));
+    RHIZOME_RETURN_IF_ERROR(
+        out.Append(std::as_bytes(numbers.subspan(at, std::min(kPiece, numbers.size() - at)))));
   return out.Finish();
 }
 

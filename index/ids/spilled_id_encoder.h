@@ -83,10 +83,10 @@ class SpilledIdEncoder {
   KeySorter sorter_;
   std::uint64_t position_ = 0;
 
-  std::vector<SpillWriter> buckets_;    // of positions
-  std::optional<IdSpoolWriter> ids_;    // by group
-  std::uint64_t groups_ = 0;            // number of distinct keys so far
-  std::vector<std::uint32_t> number_;   // by group
+  std::vector<SpillWriter> buckets_;   // of positions
+  std::optional<IdSpoolWriter> ids_;   // by group
+  std::uint64_t groups_ = 0;           // number of distinct keys so far
+  std::vector<std::uint32_t> number_;  // by group
   std::uint64_t positions_done_ = 0;
 };
 

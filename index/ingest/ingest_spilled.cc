@@ -183,10 +183,8 @@ class SpillingIngest {
                                      (spilled.weighted ? 16 : 0) + 3 * EdgeAttributeBytes(options_);
     build.memory_bytes = Left();
     spilled.memory_bytes = Left();
-    const std::uint64_t homes = HomesBytes(options_, input.vertex_count, spilled.ends.edges);
-    const std::uint64_t held = std::max(edges * (edge_bytes + kHeldBytesPerEdge) + vertex_bytes,
-                                        spilled.ends.edges * kHeldBytesPerEdge + homes);
-    const bool holds = held <= Left();
+    const bool holds =
+        HeldBuildBytes(options_, input.vertex_count, spilled.ends.edges, edge_bytes) <= Left();
     if (holds && options_.spill != IngestOptions::Spill::kAlways) {
       RHIZOME_RETURN_IF_ERROR(LoadEdges(input));
       return build;

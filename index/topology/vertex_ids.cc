@@ -96,7 +96,8 @@ Status WriteOffsets(SectionFileWriter& writer, const IdStream& ids) {
                            ColumnWriter::Begin(writer, Kind(IdsSection::kOffsets), ids.bytes));
   std::uint64_t offset = 0;
   RHIZOME_RETURN_IF_ERROR(offsets.Add(offset));
-  RHIZOME_RETURN_IF_ERROR(ids.read([&](std::string_view id) { return offsets.Add(offset += id.size()); }));
+  RHIZOME_RETURN_IF_ERROR(
+      ids.read([&](std::string_view id) { return offsets.Add(offset += id.size()); }));
   return offsets.Flush();
 }
 
@@ -146,9 +147,8 @@ Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, const IdStream&
   PieceWriter pieces(writer);
   RHIZOME_RETURN_IF_ERROR(ids.read([&](std::string_view id) { return pieces.Add(id); }));
   RHIZOME_RETURN_IF_ERROR(pieces.Flush());
-  RHIZOME_ASSIGN_OR_RETURN(
-      ColumnWriter sorted,
-      ColumnWriter::Begin(writer, Kind(IdsSection::kSorted), ids.largest));
+  RHIZOME_ASSIGN_OR_RETURN(ColumnWriter sorted,
+                           ColumnWriter::Begin(writer, Kind(IdsSection::kSorted), ids.largest));
   RHIZOME_RETURN_IF_ERROR(
       ids.read_sorted([&](std::uint64_t vertex) { return sorted.Add(vertex); }));
   RHIZOME_RETURN_IF_ERROR(sorted.Flush());

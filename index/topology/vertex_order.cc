@@ -82,9 +82,9 @@ std::uint64_t Largest(std::span<const T> values) {
 
 Status WriteOwners(SectionFileWriter& writer, const OrderInput& input) {
   const std::uint64_t n = input.vertex_of_row.size();
-  RHIZOME_RETURN_IF_ERROR(WriteValues(
-      writer, OrderSection::kOwnerOfRow, n, Largest(input.owner_of_vertex), 1,
-      [&](std::uint64_t row) -> std::uint64_t { return GroupAt(input, row).first; }));
+  RHIZOME_RETURN_IF_ERROR(
+      WriteValues(writer, OrderSection::kOwnerOfRow, n, Largest(input.owner_of_vertex), 1,
+                  [&](std::uint64_t row) -> std::uint64_t { return GroupAt(input, row).first; }));
   if (input.vertex_types == 1) return Status::Ok();
   return WriteValues(
       writer, OrderSection::kTypeOfRow, n, Largest(input.type_of_vertex), 1,

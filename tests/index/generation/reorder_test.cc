@@ -76,8 +76,7 @@ TEST(ReorderTest, OrdersEqualASortByTheirKeys) {
       if (untyped == 1) columns.type.clear();
       for (const auto kind :
            {OrderKind::kPds, OrderKind::kPs, OrderKind::kNatural, OrderKind::kDegree}) {
-        EXPECT_EQ(OrderOf(columns, kind, 1), ByComparison(columns, kind))
-            << OrderName(kind);
+        EXPECT_EQ(OrderOf(columns, kind, 1), ByComparison(columns, kind)) << OrderName(kind);
       }
     }
   }
