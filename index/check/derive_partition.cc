@@ -319,14 +319,14 @@ bool PartitionDeriver::AnyView(std::uint32_t partition, const Visit& take) {
 }
 
 void PartitionDeriver::Sum(const EdgesOfPartition& edges, std::uint32_t partition) {
-  const std::size_t words = (info_.partitions + std::size_t{63}) / 64;
+  const std::size_t bytes = PartitionSetBytes(info_.partitions);
   const auto mark = [&](Row row) {
-    sets_[static_cast<std::size_t>(row) * words + partition / 64] |= std::uint64_t{1}
-                                                                     << (partition % 64);
+    sets_[static_cast<std::size_t>(row) * bytes + partition / 8] |=
+        static_cast<std::uint8_t>(1U << (partition % 8));
   };
   for (std::size_t e = 0; e < edges.src.size(); ++e) {
-    ++out_degree_[static_cast<std::size_t>(edges.src[e])];
-    ++in_degree_[static_cast<std::size_t>(edges.dst[e])];
+    out_degree_.Increment(static_cast<std::uint64_t>(edges.src[e]));
+    in_degree_.Increment(static_cast<std::uint64_t>(edges.dst[e]));
     mark(edges.src[e]);
     mark(edges.dst[e]);
   }
@@ -335,9 +335,9 @@ void PartitionDeriver::Sum(const EdgesOfPartition& edges, std::uint32_t partitio
 /// Sums the degrees and sets of all partitions except `but`. Returns false if a partition cannot be
 /// read.
 Result<bool> PartitionDeriver::SumOthers(std::uint32_t but) {
-  out_degree_.assign(info_.vertices, 0);
-  in_degree_.assign(info_.vertices, 0);
-  sets_.assign(info_.vertices * ((info_.partitions + std::size_t{63}) / 64), 0);
+  out_degree_ = Degrees(info_.vertices);
+  in_degree_ = Degrees(info_.vertices);
+  sets_.assign(info_.vertices * PartitionSetBytes(info_.partitions), 0);
   for (std::uint32_t q = 0; q < info_.partitions; ++q) {
     if (q == but) continue;
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
@@ -369,8 +369,8 @@ std::optional<std::vector<std::byte>> PartitionDeriver::WriteWhole(std::uint32_t
         .attributed = attributed,
         .directions = info_.directions,
         .codec = view.compressed ? TopologyCodec::kEliasFano : TopologyCodec::kNone,
-        .out_degree = out_degree_,
-        .in_degree = in_degree_,
+        .out_degree = &out_degree_,
+        .in_degree = &in_degree_,
         .partition_set = sets_};
     MemorySink sink;
     if (!Adjacency::Write(sink, store_id_, order_, context, edges).ok()) return std::nullopt;

@@ -66,9 +66,9 @@ class PartitionDeriver {
   const JobControl& control_;
 
   // Sums over the whole graph, by row.
-  std::vector<std::uint64_t> out_degree_;
-  std::vector<std::uint64_t> in_degree_;
-  std::vector<std::uint64_t> sets_;
+  Degrees out_degree_;
+  Degrees in_degree_;
+  std::vector<std::uint8_t> sets_;
 };
 
 }  // namespace internal

@@ -48,10 +48,6 @@ struct OwnerView {
   PartitionId Majority(std::uint64_t) const { return kNoOwner; }
 };
 
-void AddShared(std::uint64_t& counter, std::uint64_t count) {
-  std::atomic_ref<std::uint64_t>(counter).fetch_add(count, std::memory_order_relaxed);
-}
-
 void AddValue(EdgeAttribute& column, std::int64_t value) {
   if (column.dtype() == DataType::kInt64)
     column.values().Add(value);
@@ -272,8 +268,8 @@ Status CompactedEdges::CountBase(std::uint32_t p, EdgeDivision& division) {
     if (degrees.out[v] + degrees.in[v] == 0) continue;
     const auto vertex =
         static_cast<std::size_t>(parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
-    AddShared(division.out_degree[vertex], degrees.out[v]);
-    AddShared(division.in_degree[vertex], degrees.in[v]);
+    division.out_degree.AddShared(vertex, degrees.out[v], degrees_mutex_);
+    division.in_degree.AddShared(vertex, degrees.in[v], degrees_mutex_);
     edges_[p] += degrees.out[v];
     if (replicas_.AddShared(vertex, static_cast<PartitionId>(p))) ++vertices_[p];
   }
@@ -281,8 +277,8 @@ Status CompactedEdges::CountBase(std::uint32_t p, EdgeDivision& division) {
 }
 
 void CompactedEdges::Count(EdgeDivision& division, VertexId src, VertexId dst, PartitionId p) {
-  ++division.out_degree[static_cast<std::size_t>(src)];
-  ++division.in_degree[static_cast<std::size_t>(dst)];
+  division.out_degree.Increment(static_cast<std::uint64_t>(src));
+  division.in_degree.Increment(static_cast<std::uint64_t>(dst));
   ++edges_[p];
   for (const VertexId vertex : {src, dst})
     if (replicas_.Add(static_cast<std::uint64_t>(vertex), p)) ++vertices_[p];
@@ -345,8 +341,8 @@ Result<EdgeDivision> CompactedEdges::Divide() {
   EdgeDivision division;
   division.kind =
       ParseStoredPartitioner(parts_->info().partitioner).value_or(PartitionerKind::kRefined);
-  division.out_degree.assign(delta_->vertices(), 0);
-  division.in_degree.assign(delta_->vertices(), 0);
+  division.out_degree = Degrees(delta_->vertices());
+  division.in_degree = Degrees(delta_->vertices());
   std::vector<Status> failed(partitions_);
   ParallelFor(partitions_, [&](std::size_t p) {
     failed[p] = CountBase(static_cast<std::uint32_t>(p), division);
@@ -360,6 +356,7 @@ Result<EdgeDivision> CompactedEdges::Divide() {
   division.metrics = MetricsOf(replicas_, edges_, vertices_);
   division.owners =
       OwnerChooser(OwnerView{replicas_, parts_->order}, delta_->vertices(), partitions_).Choose();
+  division.most_vertices = MostVertices(replicas_, division.owners, partitions_);
   return division;
 }
 
@@ -368,13 +365,13 @@ Status CompactedEdges::Arrange(const VertexOrder& order) {
   return Status::Ok();
 }
 
-std::vector<std::uint64_t> CompactedEdges::PartitionSets() {
-  const std::size_t words = replicas_.word_count();
-  std::vector<std::uint64_t> sets(delta_->vertices() * words);
-  for (std::uint64_t row = 0; row < delta_->vertices(); ++row) {
-    const auto vertex = static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(row)));
-    for (std::size_t w = 0; w < words; ++w) sets[row * words + w] = replicas_.word(vertex, w);
-  }
+Result<std::vector<std::uint8_t>> CompactedEdges::PartitionSets() {
+  const std::size_t bytes = PartitionSetBytes(partitions_);
+  std::vector<std::uint8_t> sets(delta_->vertices() * bytes);
+  for (std::uint64_t row = 0; row < delta_->vertices(); ++row)
+    CopySet(replicas_, static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(row))),
+            std::span(sets).subspan(row * bytes, bytes));
+  replicas_ = ReplicaSets(0, partitions_);
   return sets;
 }
 

@@ -12,6 +12,7 @@
 #include "index/partition/replica_sets.h"
 #include "rhizome/graph_schema.h"
 #include "rhizome/job_control.h"
+#include "storage/base/mutex.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -40,7 +41,7 @@ class CompactedEdges final : public PartitionedEdges {
   Columns columns() const override;
   Result<EdgeDivision> Divide() override;
   Status Arrange(const VertexOrder& order) override;
-  std::vector<std::uint64_t> PartitionSets() override;
+  Result<std::vector<std::uint8_t>> PartitionSets() override;
   Result<PartitionEdgeList> Take(std::uint32_t partition) override;
 
   /// Return all edges without partitions, each pair of an undirected graph once, for
@@ -97,7 +98,8 @@ class CompactedEdges final : public PartitionedEdges {
   const JobControl& control_;
   const std::uint32_t partitions_;
   const VertexOrder* order_ = nullptr;
-  ReplicaSets replicas_;
+  ReplicaSets replicas_;                      // until PartitionSets
+  Mutex degrees_mutex_;                       // see Degrees::AddShared
   std::vector<std::uint64_t> edges_;          // directed, by partition
   std::vector<std::uint64_t> vertices_;       // by partition
   std::vector<std::vector<Edge>> new_edges_;  // by partition

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <variant>
 
 namespace rhizome {
 inline namespace internal {
@@ -30,8 +32,20 @@ ExternalIdKind CompactedIds::kind() const {
 }
 
 Status CompactedIds::Write(ByteSink& sink, const StoreId& store_id) const {
-  return kind() == ExternalIdKind::kString ? WriteStrings(sink, store_id)
-                                           : WriteIntegers(sink, store_id);
+  const std::vector<VertexId> sorted_new = SortedNew();
+  IdStream ids{.kind = kind(), .vertices = delta_.vertices(), .read = {}, .read_sorted = {}};
+  ids.read = [this](const IdStream::PutId& put) { return PutIds(put); };
+  ids.read_sorted = [&](const IdStream::PutVertex& put) { return PutSorted(sorted_new, put); };
+  RHIZOME_RETURN_IF_ERROR(ids.read([&](std::string_view id) {
+    ids.bytes += id.size();
+    return Status::Ok();
+  }));
+  RHIZOME_RETURN_IF_ERROR(ids.read_sorted([&](std::uint64_t vertex) {
+    ++ids.sorted;
+    ids.largest = std::max(ids.largest, vertex);
+    return Status::Ok();
+  }));
+  return VertexIds::Write(sink, store_id, ids);
 }
 
 ExternalId CompactedIds::IdOf(VertexId vertex) const {
@@ -43,27 +57,7 @@ bool CompactedIds::IsDeleted(VertexId vertex) const {
   return std::binary_search(deleted_.begin(), deleted_.end(), vertex);
 }
 
-Status CompactedIds::WriteIntegers(ByteSink& sink, const StoreId& store_id) const {
-  std::vector<std::int64_t> ids(delta_.vertices());
-  for (std::size_t v = 0; v < ids.size(); ++v)
-    ids[v] = std::get<std::int64_t>(IdOf(static_cast<VertexId>(v)));
-  return VertexIds::Write(sink, store_id, std::span<const std::int64_t>(ids), deleted_);
-}
-
-Status CompactedIds::WriteStrings(ByteSink& sink, const StoreId& store_id) const {
-  StringIds ids;
-  ids.offsets.assign(delta_.vertices() + 1, 0);
-  for (std::size_t v = 0; v + 1 < ids.offsets.size(); ++v)
-    ids.offsets[v + 1] =
-        ids.offsets[v] + std::get<std::string>(IdOf(static_cast<VertexId>(v))).size();
-  RHIZOME_ASSIGN_OR_RETURN(ids.sorted, Sorted());
-  ids.read_bytes = [this](const std::function<Status(std::span<const std::byte>)>& put) {
-    return PutTexts(put);
-  };
-  return VertexIds::Write(sink, store_id, ids);
-}
-
-/// Returns the new vertices that are not deleted, sorted by the texts of their ids.
+/// Returns the new vertices that are not deleted, sorted by their ids.
 std::vector<VertexId> CompactedIds::SortedNew() const {
   std::vector<VertexId> fresh;
   for (std::uint64_t v = delta_.base_vertices(); v < delta_.vertices(); ++v)
@@ -73,50 +67,49 @@ std::vector<VertexId> CompactedIds::SortedNew() const {
   return fresh;
 }
 
-/// Returns all vertices that are not deleted, sorted by id: merges the new vertices into the order
-/// of the generation.
-Result<std::vector<std::uint64_t>> CompactedIds::Sorted() const {
-  std::vector<std::uint64_t> sorted;
-  sorted.reserve(delta_.vertices());
+/// Passes all vertices that are not deleted to `put`, sorted by id: merges the new vertices into
+/// the order of the generation.
+Status CompactedIds::PutSorted(std::span<const VertexId> sorted_new,
+                               const IdStream::PutVertex& put) const {
   std::uint64_t place = 0;
-  const auto add_old = [&](std::uint64_t end) {
+  std::optional<VertexId> last;
+  const auto put_next = [&](VertexId vertex) {
+    last = vertex;
+    return put(static_cast<std::uint64_t>(vertex));
+  };
+  const auto put_old = [&](std::uint64_t end) -> Status {
     for (; place < end; ++place) {
       const VertexId old = parts_.ids.SortedAt(place);
-      if (!IsDeleted(old)) sorted.push_back(static_cast<std::uint64_t>(old));
+      if (!IsDeleted(old)) RHIZOME_RETURN_IF_ERROR(put_next(old));
     }
+    return Status::Ok();
   };
-  const auto check_above_last = [&](VertexId next) -> Status {
-    if (sorted.empty()) return Status::Ok();
-    const auto last = static_cast<VertexId>(sorted.back());
-    if (IdOf(last) < IdOf(next)) return Status::Ok();
-    return Status::Corruption(fmt::format("delta: vertices {} and {} have the same external id",
-                                          std::min(last, next), std::max(last, next)));
-  };
-  for (const VertexId fresh : SortedNew()) {
+  for (const VertexId fresh : sorted_new) {
     // If the id exists in the generation and is not deleted, that vertex must come before the new
-    // one, so that check_above_last detects the repetition.
+    // one, so that the repetition is detected.
     std::uint64_t end = parts_.ids.LowerBound(delta_.IdOf(fresh));
     if (end < parts_.ids.sorted_count() &&
         parts_.ids.IdOf(parts_.ids.SortedAt(end)) == delta_.IdOf(fresh))
       ++end;
-    add_old(end);
-    RHIZOME_RETURN_IF_ERROR(check_above_last(fresh));
-    sorted.push_back(static_cast<std::uint64_t>(fresh));
+    RHIZOME_RETURN_IF_ERROR(put_old(end));
+    if (last && !(IdOf(*last) < IdOf(fresh)))
+      return Status::Corruption(fmt::format("delta: vertices {} and {} have the same external id",
+                                            std::min(*last, fresh), std::max(*last, fresh)));
+    RHIZOME_RETURN_IF_ERROR(put_next(fresh));
   }
-  add_old(parts_.ids.sorted_count());
-  return sorted;
+  return put_old(parts_.ids.sorted_count());
 }
 
-Status CompactedIds::PutTexts(const std::function<Status(std::span<const std::byte>)>& put) const {
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
-  std::string piece;  // joins many short texts for one call of `put`
+Status CompactedIds::PutIds(const IdStream::PutId& put) const {
   for (std::uint64_t v = 0; v < delta_.vertices(); ++v) {
-    piece += std::get<std::string>(IdOf(static_cast<VertexId>(v)));
-    if (piece.size() < kPieceBytes) continue;
-    RHIZOME_RETURN_IF_ERROR(put(std::as_bytes(std::span(piece))));
-    piece.clear();
+    const ExternalId id = IdOf(static_cast<VertexId>(v));
+    const auto* const integer = std::get_if<std::int64_t>(&id);
+    RHIZOME_RETURN_IF_ERROR(
+        put(integer != nullptr
+                ? std::string_view(reinterpret_cast<const char*>(integer), sizeof(*integer))
+                : std::string_view(std::get<std::string>(id))));
   }
-  return put(std::as_bytes(std::span(piece)));
+  return Status::Ok();
 }
 
 }  // namespace internal

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "index/delta/delta.h"
@@ -12,7 +13,7 @@ inline namespace internal {
 
 /// The external ids of the next generation: the ids of this generation and of its delta. Texts are
 /// copied from their current place, and the two sorted orders are merged.
-/// Memory: while writing, 16 bytes a vertex (and 8 a vertex to sort integers).
+/// Memory: 8 bytes a new vertex.
 /// Threads: const.
 /// Ownership: `parts` and `delta` must outlive it.
 class CompactedIds {
@@ -32,11 +33,9 @@ class CompactedIds {
 
  private:
   ExternalIdKind kind_before() const { return parts_.info().id_kind; }
-  Status WriteIntegers(ByteSink& sink, const StoreId& store_id) const;
-  Status WriteStrings(ByteSink& sink, const StoreId& store_id) const;
   std::vector<VertexId> SortedNew() const;
-  Result<std::vector<std::uint64_t>> Sorted() const;
-  Status PutTexts(const std::function<Status(std::span<const std::byte>)>& put) const;
+  Status PutIds(const IdStream::PutId& put) const;
+  Status PutSorted(std::span<const VertexId> sorted_new, const IdStream::PutVertex& put) const;
 
   const GraphParts& parts_;
   const Delta& delta_;

@@ -270,8 +270,8 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
 
 /// Chooses the order of the next generation: old rows keep their order while it is still close to
 /// PDS. Sets `in_place` if nearly all rows then keep their neighbours.
-Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
-                                          bool& in_place) {
+Result<VertexColumn> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
+                                 bool& in_place) {
   RHIZOME_ASSIGN_OR_RETURN(auto sorted, OrderVertices(input, OrderKind::kPds, 0));
   auto order = KeepOrder(input, before);
   if (OrderDrift(input, order, sorted) > kMaxDrift) return sorted;
@@ -291,8 +291,9 @@ bool EdgesFit(const CompactionInput& input, const BuildOptions& build) {
       (info.weighted || input.change.weighted ? 16 : 0) +
       24 * (input.parts->edge_attributes.size() + input.change.edge_attributes.size());
   const std::uint64_t edges = info.edges + input.delta->entries();
-  return edges * edge_bytes +
-             BuildVertexBytes(input.delta->vertices(), build.partition.partitions) <=
+  const std::uint64_t vertices = input.delta->vertices();
+  return BuildVertexBytes(vertices, build.partition.partitions) +
+             WritePartitionBytes(edges, edge_bytes, vertices, vertices) <=
          build.memory_bytes;
 }
 

@@ -21,11 +21,11 @@ constexpr std::uint32_t kThreadsOfGroups = 2;
 
 class ChunkCopy {
  public:
-  ChunkCopy(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-            std::uint64_t chunks_at_once, ChunkArrayWriter& writer, const JobControl& control,
+  ChunkCopy(const ArrayInput& array, const VertexOrder& order, std::uint64_t chunks_at_once,
+            ChunkArrayWriter& writer, const JobControl& control,
             const std::function<void(const FileEntry&)>& written)
       : array_(array),
-        vertex_of_row_(vertex_of_row),
+        order_(order),
         chunks_at_once_(chunks_at_once),
         writer_(writer),
         control_(control),
@@ -45,6 +45,7 @@ class ChunkCopy {
   struct Group {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
+    std::vector<VertexId> vertices;
     std::vector<std::byte> rows;
   };
 
@@ -67,7 +68,10 @@ class ChunkCopy {
     const std::uint64_t first = FirstRow(group.first);
     const std::uint64_t count = FirstRow(group.end) - first;
     group.rows.resize(count * entry().row_bytes());
-    failed_ = array_.read_rows(vertex_of_row_.subspan(first, count), group.rows);
+    group.vertices.resize(count);
+    for (std::uint64_t i = 0; i < count; ++i)
+      group.vertices[i] = order_.VertexAt(static_cast<Row>(first + i));
+    failed_ = array_.read_rows(group.vertices, group.rows);
     return failed_.ok();
   }
 
@@ -91,7 +95,7 @@ class ChunkCopy {
   }
 
   const ArrayInput& array_;
-  const std::span<const VertexId> vertex_of_row_;
+  const VertexOrder& order_;
   const std::uint64_t chunks_at_once_;
   ChunkArrayWriter& writer_;
   const JobControl& control_;
@@ -104,8 +108,8 @@ class ChunkCopy {
 
 }  // namespace
 
-Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
+Status WriteChunks(const ArrayInput& array, const VertexOrder& order, std::uint64_t memory_bytes,
+                   ChunkArrayWriter& writer, const JobControl& control,
                    const std::function<void(const FileEntry&)>& written) {
   const ArrayEntry& entry = writer.entry();
   const std::uint64_t chunk_bytes =
@@ -117,7 +121,7 @@ Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_
   if (memory_bytes != 0)
     at_once = std::clamp<std::uint64_t>(memory_bytes / 32 / chunk_bytes, 1, at_once);
   const std::uint32_t threads = !room ? 1 : at_once > 1 ? kThreadsOfGroups : kThreads;
-  return ChunkCopy(array, vertex_of_row, at_once, writer, control, written).Run(threads);
+  return ChunkCopy(array, order, at_once, writer, control, written).Run(threads);
 }
 
 }  // namespace internal

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 
 #include "index/generation/graph_builder.h"
+#include "index/topology/vertex_order.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/job_control.h"
 #include "storage/array/chunk_writer.h"
@@ -12,13 +12,12 @@
 namespace rhizome {
 inline namespace internal {
 
-/// Writes all chunks of `writer`'s array from the rows of `array`; row r is the row of
-/// vertex_of_row[r]. Rows are read in order, by one thread at a time, while other threads encode,
-/// write and sync earlier chunks, within `memory_bytes` (0: no bound). `written` is called for each
-/// chunk, from several threads.
-/// Errors: any error of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
-Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
+/// Writes all chunks of `writer`'s array from the rows of `array`, in the order of `order`. Rows
+/// are read in order, by one thread at a time, while other threads encode, write and sync earlier
+/// chunks, within `memory_bytes` (0: no bound). `written` is called for each chunk, from several
+/// threads. Errors: any error of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
+Status WriteChunks(const ArrayInput& array, const VertexOrder& order, std::uint64_t memory_bytes,
+                   ChunkArrayWriter& writer, const JobControl& control,
                    const std::function<void(const FileEntry&)>& written = {});
 
 }  // namespace internal

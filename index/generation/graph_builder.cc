@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "index/base/free_vector.h"
-#include "index/base/memory_sink.h"
 #include "index/base/task_runner.h"
+#include "index/base/vertex_column.h"
 #include "index/generation/chunk_copy.h"
 #include "index/generation/graph_input.h"
 #include "index/generation/home_choice.h"
@@ -16,6 +16,7 @@
 #include "index/generation/row_coordinates.h"
 #include "index/generation/spilled_graph.h"
 #include "index/topology/adjacency.h"
+#include "index/topology/degrees.h"
 #include "index/topology/edge_order.h"
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
@@ -57,8 +58,7 @@ class GraphBuilder {
         options_(options),
         control_(control),
         hooks_(hooks),
-        partitions_(options.partition.partitions),
-        set_words_((partitions_ + std::size_t{63}) / 64) {}
+        partitions_(options.partition.partitions) {}
 
   Status Run();
 
@@ -69,7 +69,7 @@ class GraphBuilder {
   Status WriteOrder();
   Status WriteIds();
   Status WriteCoordinates();
-  RowIds IdsOfRows() const;
+  Result<RowIds> IdsOfRows();
   Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
   void CheckOwners() const;
   bool ArraysFitBeside() const;
@@ -79,6 +79,8 @@ class GraphBuilder {
   std::uint64_t BytesForWriters(std::uint64_t beside_bytes) const;
   std::uint32_t WriterCount(std::uint64_t beside_bytes) const;
   std::uint64_t EdgeBytes() const;
+  std::uint64_t PartitionBytes() const;
+  std::uint32_t PartitionsNeeded() const;
   Status WritePartition(std::uint32_t partition);
   Status WriteAttributes(std::uint32_t partition, std::span<const std::uint64_t> edge_order,
                          const std::vector<EdgeAttribute>& attributes);
@@ -86,7 +88,7 @@ class GraphBuilder {
   void NumberArrays();
   Status WriteArrays();
   Status WriteArray(const ArrayInput& array);
-  std::vector<std::uint64_t> ByRow(std::vector<std::uint64_t>& by_vertex) const;
+  void SortDegrees(Degrees& degrees) const;
 
   Store& store_;
   GraphInput input_;
@@ -94,7 +96,6 @@ class GraphBuilder {
   const JobControl& control_;
   const BuildHooks& hooks_;
   const std::uint32_t partitions_;
-  const std::size_t set_words_;
 
   Mutex writer_mutex_;  // guards calls of writer_ while partitions are written
   std::unique_ptr<GenerationWriter> writer_;
@@ -102,13 +103,14 @@ class GraphBuilder {
   PartitionedEdges::Columns columns_;
   std::uint64_t last_array_id_ = 0;
   std::uint64_t largest_partition_ = 0;  // directed edges
+  std::uint64_t most_vertices_ = 0;      // see EdgeDivision
   std::shared_ptr<PartitionedEdges> edges_;
   std::vector<PartitionId> owners_;
-  std::vector<std::uint64_t> out_degree_;  // by vertex, then by row
-  std::vector<std::uint64_t> in_degree_;
-  std::vector<VertexId> vertex_of_row_;
+  Degrees out_degree_;  // by vertex, then by row
+  Degrees in_degree_;
+  VertexColumn vertex_of_row_;  // until the order is written
   std::optional<VertexOrder> order_;
-  std::vector<std::uint64_t> partition_sets_;  // [rows * set_words_]
+  std::vector<std::uint8_t> partition_sets_;  // see PartitionContext
 };
 
 // Builds a generation:
@@ -164,6 +166,7 @@ Status GraphBuilder::Divide() {
   out_degree_ = std::move(division.out_degree);
   in_degree_ = std::move(division.in_degree);
   largest_partition_ = division.largest_partition;
+  most_vertices_ = division.most_vertices;
 
   info_.vertices = input_.vertex_count;
   info_.edges = division.edges;
@@ -185,19 +188,28 @@ Status GraphBuilder::Divide() {
 Status GraphBuilder::CheckMemory() const {
   if (columns_.in_memory || options_.memory_bytes == 0) return Status::Ok();
   const std::uint64_t vertex_bytes = BuildVertexBytes(input_.vertex_count, partitions_);
-  const std::uint64_t needed = vertex_bytes + largest_partition_ * EdgeBytes();
+  const std::uint64_t needed = vertex_bytes + PartitionBytes();
   if (needed <= options_.memory_bytes) return Status::Ok();
-  const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, vertex_bytes);
-  const std::uint64_t fit = left / EdgeBytes();
   std::string hint = "raise the memory limit";
-  if (fit > 0)
-    hint = fmt::format("raise the memory limit, or use `partitions={}`",
-                       info_.edges * 11 / 10 / fit + 1);
+  if (const std::uint32_t more = PartitionsNeeded(); more > 0)
+    hint = fmt::format("raise the memory limit, or use `partitions={}`", more);
   return Status::OutOfMemory(fmt::format(
       "building a partition of {} edges takes about {} MiB of memory with {} vertices, but the "
       "limit is {} MiB; nothing was written; {}",
       largest_partition_, (needed >> 20) + 1, input_.vertex_count, options_.memory_bytes >> 20,
       hint));
+}
+
+/// Returns a number of partitions that would fit in memory; 0 if more partitions do not help.
+std::uint32_t GraphBuilder::PartitionsNeeded() const {
+  const std::uint64_t edge_bytes =
+      PartitionBytes() / std::max<std::uint64_t>(largest_partition_, 1) + 1;
+  for (std::uint32_t more = partitions_ + 1; more <= kMaxPartitions; ++more) {
+    const std::uint64_t edges = info_.edges * 11 / 10 / more + 1;
+    if (BuildVertexBytes(input_.vertex_count, more) + edges * edge_bytes <= options_.memory_bytes)
+      return more;
+  }
+  return 0;
 }
 
 std::uint64_t GraphBuilder::EdgeBytes() const {
@@ -206,13 +218,18 @@ std::uint64_t GraphBuilder::EdgeBytes() const {
          24 * columns_.attributes;
 }
 
+std::uint64_t GraphBuilder::PartitionBytes() const {
+  return WritePartitionBytes(largest_partition_, EdgeBytes(), most_vertices_, input_.vertex_count);
+}
+
 // Chooses the degree that measures how often a row is read. A traversal over in-edges reads a
 // vertex once for each edge with that source, which is its out-degree. A store with only out-lists
 // can be traversed only over out-edges, where the measure is the in-degree.
 Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
-  const ReorderInput input{
-      .owner = owners_, .type = input_.vertex_type, .degree = walks_out ? in_degree_ : out_degree_};
+  const ReorderInput input{.owner = owners_,
+                           .type = input_.vertex_type,
+                           .degree = walks_out ? &in_degree_ : &out_degree_};
   auto order = hooks_.order_rows ? hooks_.order_rows(input)
                                  : OrderVertices(input, options_.order, options_.partition.seed);
   if (!order) return order.error();
@@ -221,28 +238,25 @@ Status GraphBuilder::OrderRows() {
   return control_.Report({.phase = "order", .done = 1, .total = 1});
 }
 
-// Writes the order. It is parsed again from the written bytes, so that the reader's checks apply to
-// it.
+// Writes the order. It is read back from the file, so that the reader's checks apply to it.
 Status GraphBuilder::WriteOrder() {
-  MemorySink bytes;
   const OrderInput order{
       .vertex_of_row = vertex_of_row_,
       .owner_of_vertex = owners_,
       .type_of_vertex = input_.vertex_type,
       .partitions = partitions_,
       .vertex_types = static_cast<std::uint32_t>(input_.vertex_type_names.size())};
-  RHIZOME_RETURN_IF_ERROR(VertexOrder::Write(bytes, writer_->store_id(), order));
+  RHIZOME_ASSIGN_OR_RETURN(auto file, writer_->CreateFile(kOrderPath));
+  RHIZOME_RETURN_IF_ERROR(VertexOrder::Write(*file, writer_->store_id(), order));
+  RHIZOME_RETURN_IF_ERROR(file->Close());
+  vertex_of_row_ = {};
   Free(owners_);
   Free(input_.vertex_type);
-  RHIZOME_ASSIGN_OR_RETURN(auto file, writer_->CreateFile(kOrderPath));
-  RHIZOME_RETURN_IF_ERROR(file->Append(bytes.bytes()));
-  RHIZOME_RETURN_IF_ERROR(file->Close());
   RHIZOME_ASSIGN_OR_RETURN(auto sections,
-                           SectionFile::Parse(bytes.Take(), writer_->root() / kOrderPath,
-                                              FileKind::kOrder, writer_->store_id()));
-  RHIZOME_ASSIGN_OR_RETURN(
-      auto parsed, VertexOrder::Parse(std::move(sections), order.vertex_of_row.size(), partitions_,
-                                      order.vertex_types));
+                           SectionFile::Load(writer_->fs(), writer_->root() / kOrderPath,
+                                             FileKind::kOrder, writer_->store_id()));
+  RHIZOME_ASSIGN_OR_RETURN(auto parsed, VertexOrder::Parse(std::move(sections), input_.vertex_count,
+                                                           partitions_, order.vertex_types));
   order_.emplace(std::move(parsed));
   return Status::Ok();
 }
@@ -254,13 +268,13 @@ Status GraphBuilder::WriteIds() {
     RHIZOME_RETURN_IF_ERROR(input_.write_ids(*file, writer_->store_id()));
     return file->Close();
   }
+  const StoreId& store_id = writer_->store_id();
   RHIZOME_RETURN_IF_ERROR(
-      input_.id_kind == ExternalIdKind::kInteger
-          ? VertexIds::Write(*file, writer_->store_id(),
-                             std::span<const std::int64_t>(input_.integer_ids))
-      : input_.spilled ? VertexIds::Write(*file, writer_->store_id(), *input_.spilled->string_ids)
-                       : VertexIds::Write(*file, writer_->store_id(),
-                                          std::span<const std::string>(input_.string_ids)));
+      input_.spilled
+          ? VertexIds::Write(*file, store_id, input_.spilled->dictionary->Stream(input_.id_kind))
+      : input_.id_kind == ExternalIdKind::kInteger
+          ? VertexIds::Write(*file, store_id, std::span<const std::int64_t>(input_.integer_ids))
+          : VertexIds::Write(*file, store_id, std::span<const std::string>(input_.string_ids)));
   return file->Close();
 }
 
@@ -270,16 +284,20 @@ Status GraphBuilder::WriteFile(const std::string& path, std::span<const std::byt
   return file->Close();
 }
 
-RowIds GraphBuilder::IdsOfRows() const {
-  constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
+Result<RowIds> GraphBuilder::IdsOfRows() {
   const auto nobody = [](VertexId) { return false; };
   if (input_.write_ids && RHIZOME_MUTANT("rows of deleted vertices belong to live ones"))
     return RowIdsOf(input_.id_kind, nobody, input_.id_of);
   if (input_.write_ids) return RowIdsOf(input_.id_kind, input_.is_deleted, input_.id_of);
-  if (input_.spilled && input_.id_kind == ExternalIdKind::kString) {
-    const std::uint64_t share = options_.memory_bytes / 8;
-    return RowIdsOf(*input_.spilled->string_ids, *order_,
-                    share == 0 ? kMaxBytes : std::min(share, kMaxBytes));
+  if (input_.spilled && input_.spilled->dictionary) {
+    const std::uint64_t all = options_.memory_bytes == 0 ? UINT64_MAX : options_.memory_bytes;
+    const auto row_of = [this](std::uint64_t vertex) {
+      return static_cast<std::uint64_t>(order_->RowOf(static_cast<VertexId>(vertex)));
+    };
+    RHIZOME_ASSIGN_OR_RETURN(IdSpool by_row, ReorderIds(*input_.spilled->space,
+                                                        std::move(input_.spilled->dictionary->ids),
+                                                        row_of, all / 4, control_));
+    return RowIdsOf(input_.id_kind, std::move(by_row));
   }
   const bool strings = input_.id_kind == ExternalIdKind::kString;
   return RowIdsOf(input_.id_kind, nobody, [this, strings](VertexId vertex) -> ExternalId {
@@ -301,7 +319,7 @@ Status GraphBuilder::WriteCoordinates() {
   RHIZOME_ASSIGN_OR_RETURN(const FileEntry file,
                            WriteArrayGroup(writer_->fs(), writer_->root(), group));
   RHIZOME_RETURN_IF_ERROR(writer_->AddArray({}, std::span(&file, 1)));
-  const RowIds ids = IdsOfRows();
+  RHIZOME_ASSIGN_OR_RETURN(const RowIds ids, IdsOfRows());
   const std::uint64_t chunks = CoordinateChunks(info_.vertices);
   for (const Coordinate& coordinate : coordinates) {
     const std::string text = EncodeCoordinateJson(coordinate, info_);
@@ -316,31 +334,28 @@ Status GraphBuilder::WriteCoordinates() {
   }
   Free(input_.integer_ids);
   Free(input_.string_ids);
-  if (input_.spilled) {
-    input_.spilled->string_ids.reset();
-    input_.spilled->string_file.Remove();
-  }
+  if (input_.spilled) input_.spilled->dictionary.reset();
   return Status::Ok();
 }
 
 // Checks that each owner is a partition that holds edges of its vertex, because readers begin at
 // the owner.
 void GraphBuilder::CheckOwners() const {
-  for (std::size_t row = 0; row < vertex_of_row_.size(); ++row) {
-    const auto set = std::span(partition_sets_).subspan(row * set_words_, set_words_);
+  const std::size_t bytes = PartitionSetBytes(partitions_);
+  for (std::size_t row = 0; row < order_->size(); ++row) {
+    const auto set = std::span(partition_sets_).subspan(row * bytes, bytes);
     const PartitionId owner = order_->OwnerOf(static_cast<Row>(row));
     const bool isolated =
-        std::all_of(set.begin(), set.end(), [](std::uint64_t word) { return word == 0; });
-    RHIZOME_CHECK(isolated || (set[owner / 64U] >> (owner % 64U) & 1) != 0);
+        std::all_of(set.begin(), set.end(), [](std::uint8_t byte) { return byte == 0; });
+    RHIZOME_CHECK(isolated || (set[owner / 8U] >> (owner % 8U) & 1) != 0);
   }
 }
 
-std::vector<std::uint64_t> GraphBuilder::ByRow(std::vector<std::uint64_t>& by_vertex) const {
-  std::vector<std::uint64_t> by_row(by_vertex.size());
-  for (std::size_t row = 0; row < by_row.size(); ++row)
-    by_row[row] = by_vertex[static_cast<std::size_t>(vertex_of_row_[row])];
-  Free(by_vertex);
-  return by_row;
+/// Sorts degrees by row.
+void GraphBuilder::SortDegrees(Degrees& degrees) const {
+  degrees = degrees.Reordered([this](std::uint64_t row) {
+    return static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(row)));
+  });
 }
 
 // Returns the memory that is left for writers of partitions.
@@ -354,14 +369,13 @@ std::uint64_t GraphBuilder::BytesForWriters(std::uint64_t beside_bytes) const {
 std::uint32_t GraphBuilder::WriterCount(std::uint64_t beside_bytes) const {
   const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
   if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      BytesForWriters(beside_bytes) / (largest_partition_ * EdgeBytes()), 1, threads));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(BytesForWriters(beside_bytes) / PartitionBytes(), 1, threads));
 }
 
 bool GraphBuilder::ArraysFitBeside() const {
   if (!hooks_.array_bytes || input_.arrays.empty()) return false;
-  return options_.memory_bytes == 0 ||
-         BytesForWriters(*hooks_.array_bytes) >= largest_partition_ * EdgeBytes();
+  return options_.memory_bytes == 0 || BytesForWriters(*hooks_.array_bytes) >= PartitionBytes();
 }
 
 Status GraphBuilder::WriteOneByOne() {
@@ -386,18 +400,18 @@ Status GraphBuilder::WriteAllAtOnce() {
 
 Status GraphBuilder::WriteTopology(const JobControl& control, std::uint64_t beside_bytes) {
   RHIZOME_RETURN_IF_ERROR(edges_->Arrange(*order_));
-  partition_sets_ = edges_->PartitionSets();
+  SortDegrees(out_degree_);
+  SortDegrees(in_degree_);
+  RHIZOME_ASSIGN_OR_RETURN(partition_sets_, edges_->PartitionSets());
   CheckOwners();
-  out_degree_ = ByRow(out_degree_);
-  in_degree_ = ByRow(in_degree_);
   TaskRunner runner(partitions_, "topology", control);
   RHIZOME_RETURN_IF_ERROR(runner.Run(WriterCount(beside_bytes), [this](std::uint64_t p) {
     return WritePartition(static_cast<std::uint32_t>(p));
   }));
   edges_.reset();
   Free(partition_sets_);
-  Free(out_degree_);
-  Free(in_degree_);
+  out_degree_ = {};
+  in_degree_ = {};
   return Status::Ok();
 }
 
@@ -410,8 +424,8 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
                                  .attributed = columns_.attributes > 0,
                                  .directions = info_.directions,
                                  .codec = options_.topology_codec,
-                                 .out_degree = out_degree_,
-                                 .in_degree = in_degree_,
+                                 .out_degree = &out_degree_,
+                                 .in_degree = &in_degree_,
                                  .partition_set = partition_sets_};
   RHIZOME_ASSIGN_OR_RETURN(PartitionEdgeList part, edges_->Take(partition));
   if (!part.attributes.empty()) {
@@ -524,8 +538,8 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
   PacedFileSystem fs(writer_->fs(), hooks_.pacer);
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
-  RHIZOME_RETURN_IF_ERROR(WriteChunks(array, vertex_of_row_, options_.memory_bytes, *writer,
-                                      control_, hooks_.chunk_written));
+  RHIZOME_RETURN_IF_ERROR(
+      WriteChunks(array, *order_, options_.memory_bytes, *writer, control_, hooks_.chunk_written));
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   const MutexLock lock(writer_mutex_);
   return writer_->AddArray(writer->arrays(), files);

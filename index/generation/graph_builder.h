@@ -29,6 +29,7 @@ class GenerationWriter;
 class ByteSink;
 class IoPacer;
 class PartitionedEdges;
+class VertexColumn;
 class VertexOrder;
 struct SpilledGraph;
 struct TextFiles;
@@ -128,14 +129,30 @@ std::string EdgeArrayName(std::string_view attribute, std::uint32_t partition);
 /// "edge_p0003".
 std::string EdgeDimension(std::uint32_t partition);
 
-/// Estimates of the peak memory of a build: for each vertex; for each directed edge, with its
-/// columns, of a partition that is being written; and for each directed edge that waits in memory.
-inline constexpr std::uint64_t kBuildBytesPerVertex = 72;  ///< with up to 64 partitions
-inline std::uint64_t BuildVertexBytes(std::uint64_t vertices, std::uint32_t partitions) {
-  return vertices * (kBuildBytesPerVertex + 24 * ((partitions - std::uint64_t{1}) / 64));
-}
-inline constexpr std::uint64_t kWriteBytesPerEdge = 44;
+/// Bounds on the peak memory of a build: for each vertex; for each directed edge that waits in
+/// memory; and, of a partition that is being written, for each directed edge with its columns and
+/// for each vertex that the partition owns or has an edge of.
+inline constexpr std::uint64_t kBuildBytesPerVertex = 16;  ///< with up to 16 partitions
 inline constexpr std::uint64_t kHeldBytesPerEdge = 16;
+inline constexpr std::uint64_t kWriteBytesPerEdge = 44;
+inline constexpr std::uint64_t kWriteBytesPerVertex = 24;
+
+/// kBuildBytesPerVertex for all vertices and any number of partitions: the largest of
+/// - 10 bytes and a set of partitions while the edges are partitioned (hdrf);
+/// - 16 bytes while the rows are ordered: the order twice, two degrees, owner and type;
+/// - 12 bytes and a set, while partitions are written: the order in both directions, two degrees;
+///   and 2 more if the order does not group the rows by owner and type.
+inline std::uint64_t BuildVertexBytes(std::uint64_t vertices, std::uint32_t partitions) {
+  const std::uint64_t set_bytes =
+      partitions <= 64 ? (partitions + 7) / 8 : 8 * ((partitions + std::uint64_t{63}) / 64);
+  return vertices * (kBuildBytesPerVertex - 2 + (set_bytes < 2 ? 2 : set_bytes));
+}
+
+/// Returns the bound for a partition that is being written, of a graph with `all_vertices`.
+inline std::uint64_t WritePartitionBytes(std::uint64_t edges, std::uint64_t edge_bytes,
+                                         std::uint64_t vertices, std::uint64_t all_vertices) {
+  return edges * edge_bytes + vertices * kWriteBytesPerVertex + all_vertices / 4;
+}
 
 /// Overrides for compaction.
 struct BuildHooks {
@@ -145,7 +162,7 @@ struct BuildHooks {
 
   /// Chooses the vertex at each row, instead of BuildOptions::order; the store still records the
   /// name of that order.
-  std::function<Result<std::vector<VertexId>>(const ReorderInput& input)> order_rows = {};
+  std::function<Result<internal::VertexColumn>(const ReorderInput& input)> order_rows = {};
 
   /// If set, arrays are written concurrently with partitions, provided that this many bytes of
   /// memory are available for them.

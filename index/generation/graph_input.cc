@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "index/generation/spilled_graph.h"
 #include "index/homes/home_array.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/file_system.h"
@@ -92,14 +93,13 @@ Status CheckVertices(const GraphInput& input) {
     RHIZOME_RETURN_IF_ERROR(
         CheckTypes("vertex", input.vertex_type, input.vertex_type_names.size()));
   }
-  if (input.write_ids) return Status::Ok();
+  if (input.write_ids || (input.spilled && input.spilled->dictionary)) return Status::Ok();
   switch (input.id_kind) {
     case ExternalIdKind::kDense:
       return Status::Ok();
     case ExternalIdKind::kInteger:
       return CheckLength("the integer id column", input.integer_ids.size(), input.vertex_count);
     case ExternalIdKind::kString:
-      if (input.spilled) return Status::Ok();
       return CheckLength("the string id column", input.string_ids.size(), input.vertex_count);
     default:
       return Invalid("unknown kind of external ids");

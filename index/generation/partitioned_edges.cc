@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -29,51 +30,23 @@ void ForEachDirected(VertexId src, VertexId dst, bool undirected, Visit visit) {
   if (undirected && src != dst) visit(dst, src);
 }
 
-/// Counts directed edges by vertex and by partition.
-class EdgeCounter {
- public:
-  EdgeCounter(EdgeDivision& division, std::uint64_t vertices, std::uint32_t partitions,
-              bool undirected)
-      : division_(division), undirected_(undirected), of_partition_(partitions) {
-    division.out_degree.assign(vertices, 0);
-    division.in_degree.assign(vertices, 0);
-  }
+/// Counts the edges at each vertex.
+void CountDegrees(VertexId src, VertexId dst, bool undirected, EdgeDivision& division) {
+  ForEachDirected(src, dst, undirected, [&](VertexId from, VertexId to) {
+    division.out_degree.Increment(static_cast<std::uint64_t>(from));
+    division.in_degree.Increment(static_cast<std::uint64_t>(to));
+  });
+}
 
-  void Add(VertexId src, VertexId dst, PartitionId p) {
-    AddOut(src, dst, p);
-    AddIn(src, dst);
-  }
+std::uint64_t DirectedCount(VertexId src, VertexId dst, bool undirected) {
+  return undirected && src != dst ? 2 : 1;
+}
 
-  /// The two halves of Add, which two threads may call at the same time.
-  void AddOut(VertexId src, VertexId dst, PartitionId p) {
-    ForEachDirected(src, dst, undirected_, [&](VertexId from, VertexId) {
-      ++division_.out_degree[static_cast<std::size_t>(from)];
-      ++of_partition_[p];
-    });
+void SumPartitions(std::span<const std::uint64_t> counts, EdgeDivision& division) {
+  for (const std::uint64_t edges : counts) {
+    division.edges += edges;
+    division.largest_partition = std::max(division.largest_partition, edges);
   }
-  void AddIn(VertexId src, VertexId dst) {
-    ForEachDirected(src, dst, undirected_, [&](VertexId, VertexId to) {
-      ++division_.in_degree[static_cast<std::size_t>(to)];
-    });
-  }
-
-  std::vector<std::uint64_t> Finish() {
-    for (const std::uint64_t edges : of_partition_) {
-      division_.edges += edges;
-      division_.largest_partition = std::max(division_.largest_partition, edges);
-    }
-    return std::move(of_partition_);
-  }
-
- private:
-  EdgeDivision& division_;
-  const bool undirected_;
-  std::vector<std::uint64_t> of_partition_;
-};
-
-void MarkPartition(std::vector<std::uint64_t>& sets, std::size_t words, std::uint64_t row,
-                   std::uint32_t p) {
-  sets[row * words + p / 64] |= std::uint64_t{1} << (p % 64);
 }
 
 /// Edges in the memory of a GraphInput. Peak memory: the edges twice by column while they are
@@ -111,16 +84,18 @@ class MemoryEdges final : public PartitionedEdges {
       division.metrics = divided.metrics;
       division.owners = std::move(divided.owners);
     }
-    EdgeCounter counter(division, vertices_, options_.partitions, undirected_);
+    division.out_degree = Degrees(vertices_);
+    division.in_degree = Degrees(vertices_);
+    counts_.assign(options_.partitions, 0);
     workers_.ForEach(2, edges_.size(), [&](std::size_t side) {
-      for (std::size_t e = 0; e < edges_.size(); ++e) {
-        if (side == 0)
-          counter.AddOut(edges_.src[e], edges_.dst[e], PartitionOf(e));
-        else
-          counter.AddIn(edges_.src[e], edges_.dst[e]);
-      }
+      if (side == 0)
+        CountOut(division.out_degree);
+      else
+        CountIn(division.in_degree);
     });
-    counts_ = counter.Finish();
+    SumPartitions(counts_, division);
+    division.most_vertices =
+        std::min(vertices_, 2 * division.largest_partition + vertices_ / options_.partitions);
     return division;
   }
 
@@ -167,12 +142,13 @@ class MemoryEdges final : public PartitionedEdges {
     return Status::Ok();
   }
 
-  std::vector<std::uint64_t> PartitionSets() override {
-    const std::size_t words = (options_.partitions + std::size_t{63}) / 64;
-    std::vector<std::uint64_t> sets(vertices_ * words);
+  Result<std::vector<std::uint8_t>> PartitionSets() override {
+    const std::size_t bytes = PartitionSetBytes(options_.partitions);
+    std::vector<std::uint8_t> sets(vertices_ * bytes);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) {
       const auto mark = [&](Row row) {
-        MarkPartition(sets, words, static_cast<std::uint64_t>(row), p);
+        sets[static_cast<std::size_t>(row) * bytes + p / 8] |=
+            static_cast<std::uint8_t>(1U << (p % 8));
       };
       std::for_each(parts_[p].edges.src.begin(), parts_[p].edges.src.end(), mark);
       std::for_each(parts_[p].edges.dst.begin(), parts_[p].edges.dst.end(), mark);
@@ -185,6 +161,21 @@ class MemoryEdges final : public PartitionedEdges {
   }
 
  private:
+  /// Count the edges at each vertex, and (CountOut) of each partition. Two threads run them.
+  void CountOut(Degrees& degrees) {
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId from, VertexId) {
+        degrees.Increment(static_cast<std::uint64_t>(from));
+        ++counts_[PartitionOf(e)];
+      });
+  }
+  void CountIn(Degrees& degrees) const {
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId, VertexId to) {
+        degrees.Increment(static_cast<std::uint64_t>(to));
+      });
+  }
+
   /// Arranges directed edges of one partition, which stay where they are.
   Status MoveToOnePart(const VertexOrder& order) {
     PartitionEdgeList& part = parts_.front();
@@ -246,6 +237,43 @@ class MemoryEdges final : public PartitionedEdges {
   std::vector<PartitionEdgeList> parts_;
 };
 
+/// The sets of partitions of the vertices, in a spill file between the choice of the owners and the
+/// writing of the partitions.
+class SpilledSets {
+ public:
+  Status Store(SpillSpace& space, const ReplicaSets& sets, std::uint32_t partitions) {
+    set_bytes_ = PartitionSetBytes(partitions);
+    RHIZOME_ASSIGN_OR_RETURN(SpillWriter writer, SpillWriter::Create(space, 64 << 10));
+    std::vector<std::uint8_t> set(set_bytes_);
+    for (std::uint64_t vertex = 0; vertex < sets.vertex_count(); ++vertex) {
+      CopySet(sets, vertex, set);
+      RHIZOME_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(set))));
+    }
+    RHIZOME_ASSIGN_OR_RETURN(file_, writer.Finish());
+    return Status::Ok();
+  }
+
+  /// Returns the sets by row, and removes the file.
+  Status Load(const VertexOrder& order, std::vector<std::uint8_t>& sets) {
+    sets.assign(order.size() * set_bytes_, 0);
+    RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(file_, /*ahead=*/true));
+    VertexId vertex = 0;
+    while (true) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto block, reader.Next());
+      if (block.empty()) break;
+      for (std::size_t at = 0; at + set_bytes_ <= block.size(); at += set_bytes_)
+        std::memcpy(sets.data() + static_cast<std::size_t>(order.RowOf(vertex++)) * set_bytes_,
+                    block.data() + at, set_bytes_);
+    }
+    file_.Remove();
+    return Status::Ok();
+  }
+
+ private:
+  SpillFile file_;
+  std::size_t set_bytes_ = 0;
+};
+
 /// Edges in spill files. A streaming partitioner scans them once, or twice if it needs degrees; a
 /// partitioner that needs all edges scans them three times, if its data fits in memory. Each edge
 /// is then written to its partition's file.
@@ -272,15 +300,15 @@ class SpilledEdges final : public PartitionedEdges {
   Result<EdgeDivision> Divide() override {
     EdgeDivision division;
     division.kind = options_.kind;
+    bool whole = false;
     if (options_.partitions > 1 && !StreamingPartitioner::Supports(options_.kind)) {
-      if (ExpansionBytes(vertices_, graph_.ends.edges, options_.partitions) <=
-          graph_.memory_bytes) {
-        RHIZOME_RETURN_IF_ERROR(DivideWhole(division));
-        return division;
-      }
-      division.kind = PartitionerKind::kHdrf;
+      whole =
+          ExpansionBytes(vertices_, graph_.ends.edges, options_.partitions) <= graph_.memory_bytes;
+      if (!whole) division.kind = PartitionerKind::kHdrf;
     }
-    RHIZOME_RETURN_IF_ERROR(DivideStream(division));
+    RHIZOME_RETURN_IF_ERROR(whole ? DivideWhole(division) : DivideStream(division));
+    RHIZOME_RETURN_IF_ERROR(CountAllDegrees(division));
+    SumPartitions(counts_, division);
     return division;
   }
 
@@ -289,14 +317,9 @@ class SpilledEdges final : public PartitionedEdges {
     return Status::Ok();
   }
 
-  std::vector<std::uint64_t> PartitionSets() override {
-    const std::size_t words = replicas_->word_count();
-    std::vector<std::uint64_t> sets(vertices_ * words);
-    for (std::uint64_t row = 0; row < vertices_; ++row) {
-      const auto vertex = static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(row)));
-      for (std::size_t w = 0; w < words; ++w) sets[row * words + w] = replicas_->word(vertex, w);
-    }
-    replicas_.reset();
+  Result<std::vector<std::uint8_t>> PartitionSets() override {
+    std::vector<std::uint8_t> sets;
+    RHIZOME_RETURN_IF_ERROR(sets_.Load(*order_, sets));
     return sets;
   }
 
@@ -336,14 +359,16 @@ class SpilledEdges final : public PartitionedEdges {
     RHIZOME_ASSIGN_OR_RETURN(DividedEdges divided, DivideEdges(input, options_, control_));
     division.metrics = divided.metrics;
     division.owners = std::move(divided.owners);
-    replicas_.emplace(vertices_, partitions);
+    ReplicaSets replicas(vertices_, partitions);
     std::size_t edge = 0;
-    return Scatter(division, [&](VertexId src, VertexId dst) {
+    RHIZOME_RETURN_IF_ERROR(Scatter([&](VertexId src, VertexId dst) {
       const PartitionId p = divided.partition_of_edge[edge++];
-      replicas_->Add(static_cast<std::uint64_t>(src), p);
-      replicas_->Add(static_cast<std::uint64_t>(dst), p);
+      replicas.Add(static_cast<std::uint64_t>(src), p);
+      replicas.Add(static_cast<std::uint64_t>(dst), p);
       return p;
-    });
+    }));
+    division.most_vertices = MostVertices(replicas, division.owners, partitions);
+    return sets_.Store(*graph_.space, replicas, partitions);
   }
 
   Status DivideStream(EdgeDivision& division) {
@@ -359,12 +384,28 @@ class SpilledEdges final : public PartitionedEdges {
         return Status::Ok();
       }));
     }
-    RHIZOME_RETURN_IF_ERROR(Scatter(
-        division, [&](VertexId src, VertexId dst) { return partitioner->Assign(src, dst); }));
+    RHIZOME_RETURN_IF_ERROR(
+        Scatter([&](VertexId src, VertexId dst) { return partitioner->Assign(src, dst); }));
     division.metrics = partitioner->Metrics();
     division.owners = partitioner->ChooseOwners();
-    replicas_.emplace(partitioner->replicas());
-    return Status::Ok();
+    division.most_vertices =
+        MostVertices(partitioner->replicas(), division.owners, options.partitions);
+    return sets_.Store(*graph_.space, partitioner->replicas(), options.partitions);
+  }
+
+  /// Counts the degrees once the memory of the partitioner is free.
+  Status CountAllDegrees(EdgeDivision& division) {
+    division.out_degree = Degrees(vertices_);
+    division.in_degree = Degrees(vertices_);
+    RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(graph_.ends));
+    EdgeList block;
+    while (true) {
+      RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+      RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
+      if (!more) return Status::Ok();
+      for (std::size_t e = 0; e < block.size(); ++e)
+        CountDegrees(block.src[e], block.dst[e], undirected_, division);
+    }
   }
 
   template <typename Visit>
@@ -382,7 +423,7 @@ class SpilledEdges final : public PartitionedEdges {
 
   /// Writes each edge to the file of the partition that assign(src, dst) returns.
   template <typename Assign>
-  Status Scatter(EdgeDivision& division, Assign assign) {
+  Status Scatter(Assign assign) {
     const std::uint32_t partitions = options_.partitions;
     std::size_t edge_bytes = 18 + (graph_.typed ? 2 : 0) + (graph_.weighted ? 4 : 0);
     for (const EdgeAttribute& attribute : graph_.attributes) edge_bytes += attribute.row_bytes();
@@ -396,11 +437,11 @@ class SpilledEdges final : public PartitionedEdges {
       writer.edges.attributes = graph_.attributes;
       writers.push_back(std::move(writer));
     }
-    EdgeCounter counter(division, vertices_, partitions, undirected_);
+    counts_.assign(partitions, 0);
     RHIZOME_RETURN_IF_ERROR(ForEachBlock(kPhase, [&](const EdgeList& block) -> Status {
       for (std::size_t e = 0; e < block.size(); ++e) {
         const PartitionId p = assign(block.src[e], block.dst[e]);
-        counter.Add(block.src[e], block.dst[e], p);
+        counts_[p] += DirectedCount(block.src[e], block.dst[e], undirected_);
         EdgeList& out = writers[p].edges;
         out.src.push_back(block.src[e]);
         out.dst.push_back(block.dst[e]);
@@ -412,7 +453,6 @@ class SpilledEdges final : public PartitionedEdges {
       }
       return Status::Ok();
     }));
-    counts_ = counter.Finish();
     for (EdgeSpoolWriter& writer : writers) {
       RHIZOME_ASSIGN_OR_RETURN(EdgeSpool file, writer.Finish(writer.edges.size()));
       files_.push_back(std::move(file));
@@ -426,12 +466,31 @@ class SpilledEdges final : public PartitionedEdges {
   const PartitionOptions& options_;
   const JobControl& control_;
   const VertexOrder* order_ = nullptr;
-  std::optional<ReplicaSets> replicas_;
+  SpilledSets sets_;
   std::vector<std::uint64_t> counts_;
   std::vector<EdgeSpool> files_;  // by partition
 };
 
 }  // namespace
+
+std::uint64_t MostVertices(const ReplicaSets& sets, std::span<const PartitionId> owners,
+                           std::uint32_t partitions) {
+  std::vector<std::uint64_t> counts(partitions);
+  for (std::uint64_t vertex = 0; vertex < sets.vertex_count(); ++vertex) {
+    bool isolated = true;
+    sets.ForEach(vertex, [&](PartitionId p) {
+      ++counts[p];
+      isolated = false;
+    });
+    if (isolated) ++counts[owners[static_cast<std::size_t>(vertex)]];
+  }
+  return *std::max_element(counts.begin(), counts.end());
+}
+
+void CopySet(const ReplicaSets& sets, std::uint64_t vertex, std::span<std::uint8_t> out) {
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<std::uint8_t>(sets.word(vertex, i / 8) >> (i % 8 * 8));
+}
 
 std::shared_ptr<PartitionedEdges> PartitionedEdges::Make(GraphInput& input,
                                                          const PartitionOptions& options,

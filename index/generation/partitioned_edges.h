@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "index/generation/graph_builder.h"
 #include "index/partition/partitioner.h"
+#include "index/partition/replica_sets.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
 
@@ -16,11 +18,14 @@ inline namespace internal {
 struct EdgeDivision {
   PartitionerKind kind = PartitionerKind::kRefined;  ///< the partitioner that was used
   PartitionMetrics metrics;
-  std::vector<PartitionId> owners;        ///< by vertex
-  std::vector<std::uint64_t> out_degree;  ///< by vertex
-  std::vector<std::uint64_t> in_degree;
+  std::vector<PartitionId> owners;  ///< by vertex
+  Degrees out_degree;               ///< by vertex
+  Degrees in_degree;
   std::uint64_t edges = 0;              ///< number of directed edges, like all counts below
   std::uint64_t largest_partition = 0;  ///< maximum number of edges of a partition
+
+  /// Bound on the number of vertices that a partition owns or has an edge of.
+  std::uint64_t most_vertices = 0;
 };
 
 /// Edges of one partition, in input order.
@@ -66,13 +71,21 @@ class PartitionedEdges {
   /// Frees the data that only Divide needs. `order` must outlive this object.
   virtual Status Arrange(const VertexOrder& order) = 0;
 
-  /// Returns the partitions that hold edges of each row: bit p of word [row * words + p / 64], as
-  /// in PartitionContext. Callable once.
-  virtual std::vector<std::uint64_t> PartitionSets() = 0;
+  /// Returns the partitions that hold edges of each row, as PartitionContext::partition_set.
+  /// Callable once, after Arrange.
+  virtual Result<std::vector<std::uint8_t>> PartitionSets() = 0;
 
   /// Returns a partition's edges, by row. Callable once for each partition.
   virtual Result<PartitionEdgeList> Take(std::uint32_t partition) = 0;
 };
+
+/// Returns the largest number of vertices of a partition: those with an edge there, and vertices
+/// without edges that it owns.
+std::uint64_t MostVertices(const ReplicaSets& sets, std::span<const PartitionId> owners,
+                           std::uint32_t partitions);
+
+/// Copies the set of a vertex to the bytes of a PartitionContext::partition_set.
+void CopySet(const ReplicaSets& sets, std::uint64_t vertex, std::span<std::uint8_t> out);
 
 }  // namespace internal
 }  // namespace rhizome

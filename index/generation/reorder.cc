@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "index/base/vertex_column.h"
+#include "index/topology/degrees.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/mix.h"
 #include "storage/base/name_table.h"
@@ -30,11 +32,12 @@ constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
 
 /// A permutation of the vertices, sorted by an LSD radix sort: one stable sort after another, the
 /// least significant key first. It starts in vertex-id order, which breaks all ties. O(vertices)
-/// time for each digit of the largest key; 16 bytes a vertex.
+/// time for each digit of the largest key; twice the bytes of `Vertex` a vertex.
+template <typename Vertex>
 class RadixOrder {
  public:
   explicit RadixOrder(std::size_t size) : order_(size), other_(size) {
-    std::iota(order_.begin(), order_.end(), VertexId{0});
+    std::iota(order_.begin(), order_.end(), Vertex{0});
   }
 
   /// Sorts by key(vertex), ascending. `largest` is the largest key.
@@ -42,26 +45,26 @@ class RadixOrder {
   void SortBy(std::uint64_t largest, Key&& key) {
     const auto bits = static_cast<unsigned>(std::bit_width(largest));
     for (unsigned shift = 0; shift < bits; shift += kDigitBits) {
-      SortByDigit([&](VertexId v) {
-        return static_cast<std::size_t>(key(static_cast<std::size_t>(v)) >> shift) % kBuckets;
+      SortByDigit([&](Vertex v) {
+        return static_cast<std::size_t>(key(std::size_t{v}) >> shift) % kBuckets;
       });
     }
   }
 
-  std::vector<VertexId> Take() { return std::move(order_); }
+  VertexColumn Take() { return VertexColumn(std::move(order_)); }
 
  private:
   template <typename Digit>
   void SortByDigit(Digit&& digit) {
     std::array<std::size_t, kBuckets + 1> begin{};
-    for (const VertexId v : order_) ++begin[digit(v) + 1];
+    for (const Vertex v : order_) ++begin[digit(v) + 1];
     for (std::size_t b = 1; b <= kBuckets; ++b) begin[b] += begin[b - 1];
-    for (const VertexId v : order_) other_[begin[digit(v)]++] = v;
+    for (const Vertex v : order_) other_[begin[digit(v)]++] = v;
     order_.swap(other_);
   }
 
-  std::vector<VertexId> order_;
-  std::vector<VertexId> other_;
+  std::vector<Vertex> order_;
+  std::vector<Vertex> other_;
 };
 
 template <typename T>
@@ -71,26 +74,40 @@ std::uint64_t Largest(std::span<const T> values) {
              : static_cast<std::uint64_t>(*std::max_element(values.begin(), values.end()));
 }
 
-void SortByDegree(const ReorderInput& input, RadixOrder& order) {
-  const std::uint64_t largest = Largest(input.degree);
-  order.SortBy(largest, [&](std::size_t v) { return largest - input.degree[v]; });
+template <typename Vertex>
+void SortByDegree(const ReorderInput& input, RadixOrder<Vertex>& order) {
+  std::uint64_t largest = 0;
+  for (std::uint64_t v = 0; v < input.degree->size(); ++v)
+    largest = std::max(largest, (*input.degree)[v]);
+  order.SortBy(largest, [&](std::size_t v) { return largest - (*input.degree)[v]; });
 }
 
-void SortByOwnerAndType(const ReorderInput& input, RadixOrder& order) {
+template <typename Vertex>
+void SortByOwnerAndType(const ReorderInput& input, RadixOrder<Vertex>& order) {
   order.SortBy(Largest(input.type), [&](std::size_t v) -> std::uint64_t { return input.type[v]; });
   order.SortBy(Largest(input.owner),
                [&](std::size_t v) -> std::uint64_t { return input.owner[v]; });
 }
 
 // A Fisher-Yates shuffle that hashes a counter instead of keeping the state of a generator.
-std::vector<VertexId> Shuffled(std::size_t size, std::uint64_t seed) {
-  std::vector<VertexId> order(size);
-  std::iota(order.begin(), order.end(), VertexId{0});
+template <typename Vertex>
+VertexColumn Shuffled(std::size_t size, std::uint64_t seed) {
+  std::vector<Vertex> order(size);
+  std::iota(order.begin(), order.end(), Vertex{0});
   const std::uint64_t key = Mix64(seed);
   for (std::size_t i = size; i > 1; --i) {
     std::swap(order[i - 1], order[ScaleTo(Mix64(key ^ i), i)]);
   }
-  return order;
+  return VertexColumn(std::move(order));
+}
+
+template <typename Vertex>
+VertexColumn Order(const ReorderInput& input, OrderKind kind, std::uint64_t seed) {
+  if (kind == OrderKind::kRandom) return Shuffled<Vertex>(input.owner.size(), seed);
+  RadixOrder<Vertex> order(input.owner.size());
+  if (kind == OrderKind::kPds || kind == OrderKind::kDegree) SortByDegree(input, order);
+  if (GroupsByOwner(kind)) SortByOwnerAndType(input, order);
+  return order.Take();
 }
 
 }  // namespace
@@ -101,19 +118,16 @@ std::optional<OrderKind> ParseOrder(std::string_view name) { return KindOf(kName
 
 bool GroupsByOwner(OrderKind kind) { return kind == OrderKind::kPds || kind == OrderKind::kPs; }
 
-Result<std::vector<VertexId>> OrderVertices(const ReorderInput& input, OrderKind kind,
-                                            std::uint64_t seed) try {
+Result<VertexColumn> OrderVertices(const ReorderInput& input, OrderKind kind,
+                                   std::uint64_t seed) try {
   const std::size_t vertices = input.owner.size();
-  if (input.degree.size() != vertices || (!input.type.empty() && input.type.size() != vertices))
+  if (input.degree->size() != vertices || (!input.type.empty() && input.type.size() != vertices))
     return Fail(Status::InvalidArgument(
         fmt::format("vertices are ordered by {} owners, {} types (or none) and {} degrees, but "
                     "each needs one entry for each vertex",
-                    vertices, input.type.size(), input.degree.size())));
-  if (kind == OrderKind::kRandom) return Shuffled(vertices, seed);
-  RadixOrder order(vertices);
-  if (kind == OrderKind::kPds || kind == OrderKind::kDegree) SortByDegree(input, order);
-  if (GroupsByOwner(kind)) SortByOwnerAndType(input, order);
-  return order.Take();
+                    vertices, input.type.size(), input.degree->size())));
+  return VertexColumn::FitsNarrow(vertices) ? Order<std::uint32_t>(input, kind, seed)
+                                            : Order<std::uint64_t>(input, kind, seed);
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -4,12 +4,18 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "rhizome/export.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/status.h"
 #include "rhizome/types.h"
+
+namespace rhizome {
+inline namespace internal {
+class Degrees;
+class VertexColumn;
+}  // namespace internal
+}  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
 
@@ -23,15 +29,16 @@ bool GroupsByOwner(OrderKind kind);
 
 /// The vertex properties that the orders use.
 struct ReorderInput {
-  std::span<const PartitionId> owner;     ///< [vertices]
-  std::span<const TypeId> type;           ///< [vertices], or empty: all type 0
-  std::span<const std::uint64_t> degree;  ///< [vertices]; how often a vertex is read as a neighbour
+  std::span<const PartitionId> owner;  ///< [vertices]
+  std::span<const TypeId> type;        ///< [vertices], or empty: all type 0
+  const internal::Degrees* degree =
+      nullptr;  ///< [vertices]; how often a vertex is read as a neighbour
 };
 
 /// Returns the vertex at each row: a permutation of [0, vertices). The result depends only on the
 /// arguments.
 /// Errors: kInvalidArgument, columns of different lengths; kOutOfMemory.
-Result<std::vector<VertexId>> OrderVertices(const ReorderInput& input, OrderKind kind,
-                                            std::uint64_t seed);
+Result<internal::VertexColumn> OrderVertices(const ReorderInput& input, OrderKind kind,
+                                             std::uint64_t seed);
 
 }  // namespace rhizome

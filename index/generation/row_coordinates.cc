@@ -1,13 +1,15 @@
 // Coordinates: Zarr arrays with the vertex id and the external id of each row. RowIdsOf returns a
-// source of external ids: a dictionary, a function, or texts on disk, which WindowOfTexts reads for
-// a window of rows at a time. EncodeCoordinate encodes one chunk; CheckCoordinates compares its
-// hash with the manifest.
+// source of external ids: a dictionary, a function, or a spill file by row. EncodeCoordinate
+// encodes one chunk; CheckCoordinates compares its hash with the manifest.
 
 #include "index/generation/row_coordinates.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -22,75 +24,18 @@ constexpr std::int64_t kDeletedVertex = -1;  // a deleted vertex
 // Integer id that is written for a deleted vertex.
 constexpr std::int64_t kNoId = std::numeric_limits<std::int64_t>::min();
 
-/// A window of consecutive rows with their texts. It has as many rows as fit in memory, but at
-/// least the requested ones.
-class WindowOfTexts {
- public:
-  WindowOfTexts(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes)
-      : ids_(ids), order_(order), memory_bytes_(memory_bytes) {}
-
-  Status Read(Row first, std::uint64_t count, std::vector<ExternalId>& out) {
-    const Row end = first + static_cast<Row>(count);
-    if (first < first_ || end > end_) RHIZOME_RETURN_IF_ERROR(Load(first, count));
-    for (Row row = first; row < end; ++row) {
-      const std::uint64_t place = places_[static_cast<std::size_t>(row - first_)];
-      out.emplace_back(texts_.substr(place, Length(order_.VertexAt(row))));
-    }
-    return Status::Ok();
-  }
-
- private:
-  std::uint64_t Length(VertexId vertex) const {
-    const auto v = static_cast<std::size_t>(vertex);
-    return ids_.offsets[v + 1] - ids_.offsets[v];
-  }
-
-  Status Load(Row first, std::uint64_t count) {
-    first_ = end_ = first;
-    places_.clear();
-    std::uint64_t bytes = 0;
-    for (const auto rows = static_cast<Row>(order_.size()); end_ < rows; ++end_) {
-      const std::uint64_t length = Length(order_.VertexAt(end_));
-      const bool asked = static_cast<std::uint64_t>(end_ - first) < count;
-      if (!asked && bytes + length + 8 * places_.size() > memory_bytes_) break;
-      places_.push_back(bytes);
-      bytes += length;
-    }
-    texts_.assign(bytes, '\0');
-    std::size_t vertex = 0;
-    std::uint64_t begin = 0;  // offset of the piece in all texts
-    return ids_.read_bytes([&](std::span<const std::byte> piece) {
-      const std::uint64_t end = begin + piece.size();
-      for (; vertex + 1 < ids_.offsets.size() && ids_.offsets[vertex] < end; ++vertex) {
-        Copy(vertex, begin, piece);
-        if (ids_.offsets[vertex + 1] > end) break;  // the next piece has the rest of the text
-      }
-      begin = end;
-      return Status::Ok();
-    });
-  }
-
-  /// Copies the part of a vertex's text that is in the piece. The piece begins at offset `begin` of
-  /// all texts.
-  void Copy(std::size_t vertex, std::uint64_t begin, std::span<const std::byte> piece) {
-    const Row row = order_.RowOf(static_cast<VertexId>(vertex));
-    if (row < first_ || row >= end_) return;
-    const std::uint64_t from = std::max(ids_.offsets[vertex], begin);
-    const std::uint64_t to = std::min(ids_.offsets[vertex + 1], begin + piece.size());
-    if (from >= to) return;
-    const std::uint64_t place = places_[static_cast<std::size_t>(row - first_)];
-    std::copy_n(reinterpret_cast<const char*>(piece.data()) + (from - begin), to - from,
-                texts_.data() + place + (from - ids_.offsets[vertex]));
-  }
-
-  const StringIds& ids_;
-  const VertexOrder& order_;
-  const std::uint64_t memory_bytes_;
-  Row first_ = 0;
-  Row end_ = 0;
-  std::vector<std::uint64_t> places_;  // positions of the rows' texts in texts_
-  std::string texts_;
+/// Ids in a file, in the order of their rows.
+struct StoredIds {
+  IdSpool spool;
+  std::optional<IdSpoolReader> reader;
 };
+
+ExternalId DecodeId(ExternalIdKind kind, std::string_view id) {
+  if (kind == ExternalIdKind::kString) return std::string(id);
+  std::int64_t integer = 0;
+  std::memcpy(&integer, id.data(), std::min(id.size(), sizeof(integer)));
+  return integer;
+}
 
 std::vector<std::byte> EncodeVertexIds(std::span<const VertexId> vertices, const RowIds& ids,
                                        std::uint64_t rows) {
@@ -134,12 +79,21 @@ RowIds RowIdsOf(ExternalIdKind kind, std::function<bool(VertexId)> is_deleted,
           }};
 }
 
-RowIds RowIdsOf(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes) {
-  auto window = std::make_shared<WindowOfTexts>(ids, order, memory_bytes);
-  return {ExternalIdKind::kString, [](VertexId) { return false; },
-          [window](Row first, std::span<const VertexId> vertices, std::vector<ExternalId>& out) {
-            return window->Read(first, vertices.size(), out);
-          }};
+Result<RowIds> RowIdsOf(ExternalIdKind kind, IdSpool by_row) {
+  const auto stored = std::make_shared<StoredIds>();
+  stored->spool = std::move(by_row);
+  RHIZOME_ASSIGN_OR_RETURN(IdSpoolReader reader, IdSpoolReader::Open(stored->spool));
+  stored->reader.emplace(std::move(reader));
+  return RowIds{kind, [](VertexId) { return false; },
+                [kind, stored](Row, std::span<const VertexId> vertices,
+                               std::vector<ExternalId>& out) -> Status {
+                  for (std::size_t i = 0; i < vertices.size(); ++i) {
+                    RHIZOME_ASSIGN_OR_RETURN(const auto id, stored->reader->Next());
+                    if (!id) return Status::Corruption("there are fewer spilled ids than rows");
+                    out.push_back(DecodeId(kind, *id));
+                  }
+                  return Status::Ok();
+                }};
 }
 
 Result<std::vector<std::byte>> EncodeCoordinate(const Coordinate& coordinate, std::uint64_t chunk,

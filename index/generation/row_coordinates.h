@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "index/generation/id_spool.h"
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/graph_types.h"
@@ -37,9 +38,9 @@ RowIds RowIdsOf(const VertexIds& ids);
 RowIds RowIdsOf(ExternalIdKind kind, std::function<bool(VertexId)> is_deleted,
                 std::function<ExternalId(VertexId)> id_of);
 
-/// Returns string ids that are not in memory. They are read from front to back once for each window
-/// of rows that fits in `memory_bytes`. `ids` and `order` must outlive the result.
-RowIds RowIdsOf(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes);
+/// Returns ids that were stored by row.
+/// Errors: any error of opening the file.
+Result<RowIds> RowIdsOf(ExternalIdKind kind, IdSpool by_row);
 
 /// Returns the bytes of one chunk of a coordinate (storage/array/coordinates.h).
 /// Errors: any error of reading ids.

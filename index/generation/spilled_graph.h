@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "index/generation/edge_spool.h"
+#include "index/generation/id_spool.h"
 #include "index/generation/spill.h"
-#include "index/topology/vertex_ids.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -23,9 +23,8 @@ struct SpilledGraph {
   std::optional<EdgeSpool> columns;  ///< type, weight and attributes of the same edges
   bool typed = false;                ///< the graph has several edge types
   bool weighted = false;
-  std::vector<EdgeAttribute> attributes;  ///< their names and final dtypes, without values
-  std::optional<StringIds> string_ids;    ///< for ExternalIdKind::kString
-  SpillFile string_file;                  ///< the texts that string_ids reads
+  std::vector<EdgeAttribute> attributes;        ///< their names and final dtypes, without values
+  std::optional<SpilledDictionary> dictionary;  ///< of an ingestion whose ids are not dense
 };
 
 /// Reads the edges with all their columns, block by block. A block of columns may cover only a part

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "index/generation/id_spool.h"
 #include "index/generation/key_sorter.h"
 #include "index/generation/spill.h"
 #include "index/ids/spilled_ids.h"
@@ -24,7 +25,8 @@ inline constexpr std::size_t kSpilledBlockEdges = std::size_t{1} << 15;
 Status TooManyVertices(std::uint64_t vertices, std::uint64_t needed, std::uint64_t budget);
 
 /// Numbers the keys of SpilledIds by an external sort of all keys with their positions. Nodes have
-/// the positions 0..n-1; edge e has n + 2e and n + 2e + 1. Memory: see SpilledIds.
+/// the positions 0..n-1; edge e has n + 2e and n + 2e + 1. Equal keys form a group; groups are
+/// numbered in order of their first positions. Memory: see SpilledIds.
 /// Threads: one at a time.
 class SpilledIdEncoder {
  public:
@@ -53,25 +55,24 @@ class SpilledIdEncoder {
   Status Encode(Vertices& vertices);
 
  private:
-  /// The end of an edge within a bucket, and the rank of its key among the keys.
-  struct End {
+  /// A position within a bucket, and the group of its key. Groups ascend with their keys.
+  struct Placed {
     std::uint32_t place;
     std::uint32_t group;
   };
 
-  std::uint64_t EndsOfBucket() const {
-    const std::uint64_t ends =
-        std::clamp<std::uint64_t>(memory_bytes_ / 4 / sizeof(std::uint32_t), 4096, 1 << 30);
-    return ends / 2 * 2;
+  std::uint64_t BucketPositions() const {
+    return std::clamp<std::uint64_t>(memory_bytes_ / 4 / sizeof(std::uint32_t), 4096, 1 << 30);
   }
+  std::uint64_t Positions() const { return nodes_ + 2 * edges_; }
   std::size_t BucketCount() const {
-    return static_cast<std::size_t>(2 * edges_ / EndsOfBucket() + 1);
+    return static_cast<std::size_t>(Positions() / BucketPositions() + 1);
   }
   Status MakeBuckets();
   Status Take(std::string_view key, std::span<const std::uint64_t> positions, bool is_new);
-  void RankGroups();
-  Status WriteEnds(Vertices& vertices);
-  Status TakeStrings(SpillFile texts, Vertices& vertices);
+  Status NumberGroups(Vertices& vertices);
+  Status ReadBucket(std::size_t bucket, std::vector<std::uint32_t>& groups);
+  Result<SpillFile> WriteNumbers() const;
 
   SpillSpace& space_;
   const std::uint64_t memory_bytes_;
@@ -82,13 +83,11 @@ class SpilledIdEncoder {
   KeySorter sorter_;
   std::uint64_t position_ = 0;
 
-  std::vector<SpillWriter> buckets_;
-  std::optional<SpillWriter> texts_;            // texts of the groups, for strings
-  std::vector<std::uint32_t> text_bytes_;       // by group
-  std::vector<std::int64_t> integers_;          // by group
-  std::vector<std::uint64_t> first_positions_;  // by group
-  std::vector<std::uint32_t> number_;           // by group
-  std::uint64_t ends_done_ = 0;
+  std::vector<SpillWriter> buckets_;   // of positions
+  std::optional<IdSpoolWriter> ids_;   // by group
+  std::uint64_t groups_ = 0;           // number of distinct keys so far
+  std::vector<std::uint32_t> number_;  // by group
+  std::uint64_t positions_done_ = 0;
 };
 
 }  // namespace internal

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "index/generation/edge_spool.h"
+#include "index/generation/id_spool.h"
 #include "index/generation/spill.h"
 #include "index/ids/id_collector.h"
 #include "index/ids/id_dictionary.h"
-#include "index/topology/vertex_ids.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 
 namespace rhizome {
@@ -22,12 +23,11 @@ class SpilledIdEncoder;
 /// ends of edges in spill files.
 ///
 /// Resolve numbers ids that are not dense by sorting. It sorts all keys with their positions
-/// externally. The number of a key is the rank of its first position among the first positions of
-/// all keys. The numbers are scattered back to their positions through buckets that fit in memory
-/// one at a time.
+/// externally, and scatters the keys' ranks back to their positions through buckets that fit in
+/// memory one at a time. In this order, a key that has no number yet gets the next one.
 ///
 /// Memory: the dictionary of the nodes file (none while its ids are 0, 1, 2, ...) and blocks; in
-/// Resolve, about 24 bytes a vertex and a share of the budget.
+/// Resolve, 4 bytes a vertex and a share of the budget.
 /// Threads: one at a time.
 class SpilledIds final : public IdCollector {
  public:
@@ -45,11 +45,9 @@ class SpilledIds final : public IdCollector {
   struct Vertices {
     ExternalIdKind kind = ExternalIdKind::kDense;
     std::uint64_t count = 0;
-    std::vector<std::int64_t> integer_ids;  ///< by vertex id, for kInteger
-    StringIds string_ids;                   ///< for kString
-    SpillFile string_file;                  ///< the texts that string_ids reads
-    std::vector<VertexId> nodes;            ///< by accepted line of the nodes file
-    EdgeSpool edges;                        ///< ends of the edges, as vertex ids
+    SpilledDictionary dictionary;  ///< unless the ids are dense
+    std::vector<VertexId> nodes;   ///< by accepted line of the nodes file
+    EdgeSpool edges;               ///< ends of the edges, as vertex ids
   };
 
   /// See IdTable::Resolve.

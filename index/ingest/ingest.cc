@@ -250,7 +250,8 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inpu
   const std::uint64_t stored_edges = input.edges.size() * (options.undirected ? 2 : 1);
   RHIZOME_RETURN_IF_ERROR(context.CheckMemory(
       "building the store",
-      std::max(stored_edges * kBuildBytesPerEdge + input.vertex_count * kBuildBytesPerVertex,
+      std::max(stored_edges * kBuildBytesPerEdge +
+                   input.vertex_count * (kBuildBytesPerVertex + kWriteBytesPerVertex),
                HomesBytes(options, input.vertex_count, input.edges.size()))));
   BuildOptions build = options.build;
   build.memory_bytes = BytesLeft(options.memory_bytes, context.held_bytes());

@@ -21,6 +21,16 @@ std::uint64_t HomesBytes(const IngestOptions& options, std::uint64_t vertices, s
 /// Returns the memory of the nodes file's columns and ids.
 std::uint64_t NodeBytes(const InputEstimate& estimate);
 
+/// Returns a bound on the memory for building a graph whose `edges` edges are in memory and take
+/// `edge_bytes` each (per direction) while they are written; without nodes, arrays and ids.
+std::uint64_t HeldBuildBytes(const IngestOptions& options, std::uint64_t vertices,
+                             std::uint64_t edges, std::uint64_t edge_bytes);
+
+/// Returns the smallest memory with which a graph can be built by partition, with any number of
+/// partitions.
+std::uint64_t MinSpilledBytes(std::uint64_t vertices, std::uint64_t directed_edges,
+                              std::uint64_t edge_bytes);
+
 /// Returns a bound on the memory for holding everything, comparable with
 /// IngestOptions::memory_bytes.
 std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options);

@@ -21,13 +21,11 @@ IngestRoute SpilledRoute(const IngestPlan& plan, const IngestOptions& options,
   const PartitionOptions& partition = options.build.partition;
   const std::uint64_t edge_bytes = WriteBytes(options);
   const std::uint64_t left = BytesLeft(plan.memory_bytes, fixed_bytes);
-  IngestRoute route{.spilled = true,
-                    .held = std::max(plan.edges * (edge_bytes + kHeldBytesPerEdge) +
-                                         input.vertices * kBuildBytesPerVertex,
-                                     input.edges * kHeldBytesPerEdge +
-                                         HomesBytes(options, input.vertices, input.edges)) <= left,
-                    .partitioner = partition.kind,
-                    .partitions = partition.partitions};
+  IngestRoute route{
+      .spilled = true,
+      .held = HeldBuildBytes(options, input.vertices, input.edges, edge_bytes) <= left,
+      .partitioner = partition.kind,
+      .partitions = partition.partitions};
   if (route.held) return route;
   const std::uint32_t fit =
       PartitionsThatFit(left, input.vertices, plan.edges, edge_bytes,
@@ -65,9 +63,8 @@ std::uint64_t StoreBytes(const IngestPlan& plan, const IngestOptions& options) {
 
 void PlanMemory(const IngestOptions& options, std::uint64_t fixed_bytes, IngestPlan& plan) {
   plan.memory_to_hold = MemoryToHold(plan.input, options);
-  plan.min_memory = plan.input.vertices * kBuildBytesPerVertex + fixed_bytes +
-                    plan.edges * WriteBytes(options) * 11 / 10 / kMaxPartitions +
-                    (std::uint64_t{4} << 20);
+  plan.min_memory = MinSpilledBytes(plan.input.vertices, plan.edges, WriteBytes(options)) +
+                    fixed_bytes + (std::uint64_t{4} << 20);
   plan.min_memory = std::max(
       plan.min_memory, fixed_bytes + HomesBytes(options, plan.input.vertices, plan.input.edges));
   plan.min_memory = std::min(plan.min_memory, plan.memory_to_hold);

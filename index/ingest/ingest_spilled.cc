@@ -112,7 +112,6 @@ class SpillingIngest {
     input.vertex_count = vertices_.count;
     input.undirected = options_.undirected;
     input.id_kind = vertices_.kind;
-    input.integer_ids = std::move(vertices_.integer_ids);
     input.edge_type_names = EdgeTypeNames(edges_);
     SetVertexTypes(options_, nodes_, vertices_.nodes, input);
     RHIZOME_RETURN_IF_ERROR(
@@ -168,19 +167,8 @@ class SpillingIngest {
     spilled.typed = typed;
     spilled.weighted = HasWeights(options_);
     spilled.attributes = std::move(edges_.columns.attributes);
-    if (vertices_.kind != ExternalIdKind::kString) return;
-    spilled.string_ids = std::move(vertices_.string_ids);
-    spilled.string_file = std::move(vertices_.string_file);
-    spilled.string_ids->read_bytes =
-        [&spilled](const std::function<Status(std::span<const std::byte>)>& put) -> Status {
-      RHIZOME_ASSIGN_OR_RETURN(SpillReader reader,
-                               SpillReader::Open(spilled.string_file, /*ahead=*/true));
-      while (true) {
-        RHIZOME_ASSIGN_OR_RETURN(const auto bytes, reader.Next());
-        if (bytes.empty()) return Status::Ok();
-        RHIZOME_RETURN_IF_ERROR(put(bytes));
-      }
-    };
+    if (vertices_.kind != ExternalIdKind::kDense)
+      spilled.dictionary = std::move(vertices_.dictionary);
   }
 
   /// Decides between building in memory and by partition, and chooses the number of partitions.
@@ -195,10 +183,8 @@ class SpillingIngest {
                                      (spilled.weighted ? 16 : 0) + 3 * EdgeAttributeBytes(options_);
     build.memory_bytes = Left();
     spilled.memory_bytes = Left();
-    const std::uint64_t homes = HomesBytes(options_, input.vertex_count, spilled.ends.edges);
-    const std::uint64_t held = std::max(edges * (edge_bytes + kHeldBytesPerEdge) + vertex_bytes,
-                                        spilled.ends.edges * kHeldBytesPerEdge + homes);
-    const bool holds = held <= Left();
+    const bool holds =
+        HeldBuildBytes(options_, input.vertex_count, spilled.ends.edges, edge_bytes) <= Left();
     if (holds && options_.spill != IngestOptions::Spill::kAlways) {
       RHIZOME_RETURN_IF_ERROR(LoadEdges(input));
       return build;

@@ -9,6 +9,7 @@
 
 #include "index/topology/blocked_offsets.h"
 #include "index/topology/column.h"
+#include "index/topology/degrees.h"
 #include "index/topology/patched_column.h"
 #include "index/topology/rank_bitmap.h"
 #include "index/topology/topology_codec.h"
@@ -46,11 +47,17 @@ struct PartitionContext {
   /// lists to store; a symmetric graph always stores the out-lists
   Direction directions = Direction::kBoth;
   TopologyCodec codec = TopologyCodec::kNone;
-  std::span<const std::uint64_t> out_degree;  ///< global, by row
-  std::span<const std::uint64_t> in_degree;   ///< global, by row
-  /// Bit p of word [row * words + p / 64] is set where partition p holds an edge of the row.
-  std::span<const std::uint64_t> partition_set;
+  const Degrees* out_degree = nullptr;  ///< global, by row
+  const Degrees* in_degree = nullptr;   ///< global, by row
+  /// Bit p % 8 of byte [row * PartitionSetBytes(partitions) + p / 8] is set where partition p holds
+  /// an edge of the row.
+  std::span<const std::uint8_t> partition_set;
 };
+
+/// Returns the bytes of a row's set of partitions.
+inline std::size_t PartitionSetBytes(std::uint32_t partitions) {
+  return (partitions + std::size_t{7}) / 8;
+}
 
 /// One partition of the topology: a compact CSR over local ids (docs/DESIGN.md, section 4; GLISP
 /// section III-C). Format: storage/FORMAT.md, "Partition file". Parse loads and verifies the whole

@@ -74,14 +74,23 @@ class TypeLists {
   std::vector<std::uint64_t> ends_;
 };
 
-std::vector<std::uint64_t> CountOffsets(std::span<const LocalId> vertex_of_entry,
-                                        std::uint64_t vertices) {
-  std::vector<std::uint64_t> offsets(vertices + 1, 0);
-  for (const LocalId vertex : vertex_of_entry) ++offsets[vertex + std::size_t{1}];
-  for (std::uint64_t v = 0; v < vertices; ++v) offsets[v + 1] += offsets[v];
-  RHIZOME_DCHECK(offsets.back() == vertex_of_entry.size());
-  return offsets;
-}
+/// Places entries in the lists of their vertices. The offsets of the lists are complete once all
+/// entries are placed; until then offset v + 1 is the next free place of list v, so that no second
+/// column is needed.
+class ListPlaces {
+ public:
+  ListPlaces(std::span<const LocalId> vertex_of_entry, std::uint64_t vertices)
+      : offsets_(vertices + 1, 0) {
+    for (const LocalId vertex : vertex_of_entry)
+      if (vertex + std::uint64_t{1} < vertices) ++offsets_[vertex + std::size_t{2}];
+    for (std::uint64_t v = 1; v < vertices; ++v) offsets_[v + 1] += offsets_[v];
+  }
+  std::uint64_t Next(LocalId vertex) { return offsets_[vertex + std::size_t{1}]++; }
+  std::vector<std::uint64_t> TakeOffsets() { return std::move(offsets_); }
+
+ private:
+  std::vector<std::uint64_t> offsets_;
+};
 
 /// Returns whether every list is in the order of (type, neighbour).
 bool ListsAreSorted(const Lists& lists) {
@@ -103,7 +112,8 @@ void SortUnlessSorted(std::span<T> list, Less less) {
 }
 
 /// Builds and writes one partition. It builds the sections one direction at a time and frees each
-/// after writing it, so that the peak is about 30 bytes an edge.
+/// after writing it, so that the peak is about 30 bytes an edge, and below kWriteBytesPerVertex a
+/// vertex besides.
 class PartitionWriter {
  public:
   PartitionWriter(ByteSink& sink, const StoreId& store_id, const VertexOrder& order,
@@ -137,9 +147,9 @@ class PartitionWriter {
   Status WriteTypeIndex(const SideKinds& kinds, const Lists& lists);
   Status WriteEdges();
   Status WriteBoundary();
-  Status WriteDegrees(const SideKinds& kinds, std::span<const std::uint64_t> degree_of_row,
+  Status WriteDegrees(const SideKinds& kinds, const Degrees& degree_of_row,
                       std::span<const std::uint64_t> degree_here);
-  std::span<const std::uint64_t> SetOf(Row row) const;
+  std::span<const std::uint8_t> SetOf(Row row) const;
   template <typename Visit>
   void ForEachBoundaryRow(Visit visit) const;
 
@@ -180,9 +190,9 @@ Status PartitionWriter::Write() {
   return writer_.Finish();
 }
 
-std::span<const std::uint64_t> PartitionWriter::SetOf(Row row) const {
-  const std::size_t words = (context_.partitions + std::size_t{63}) / 64;
-  return context_.partition_set.subspan(static_cast<std::size_t>(row) * words, words);
+std::span<const std::uint8_t> PartitionWriter::SetOf(Row row) const {
+  const std::size_t bytes = PartitionSetBytes(context_.partitions);
+  return context_.partition_set.subspan(static_cast<std::size_t>(row) * bytes, bytes);
 }
 
 Status PartitionWriter::NumberVertices() {
@@ -217,7 +227,7 @@ Status PartitionWriter::NumberVertices() {
     const Row row =
         order_.grouped() ? base_ + static_cast<Row>(i) : static_cast<Row>(owned_rows_[i]);
     int partitions = 0;
-    for (const std::uint64_t word : SetOf(row)) partitions += std::popcount(word);
+    for (const std::uint8_t byte : SetOf(row)) partitions += std::popcount(byte);
     if (partitions > 1) boundary_owned_.push_back(i);
   }
   return Status::Ok();
@@ -239,12 +249,13 @@ std::vector<LocalId> PartitionWriter::ToLocal(std::vector<Row>& rows) const {
 
 /// SortEdges for edges without types and weights.
 Lists PartitionWriter::SortNeighbors(LocalEdges ends) const {
-  Lists lists{CountOffsets(ends.from, vertices_), std::vector<LocalId>(edge_count_), {}};
-  std::vector<std::uint64_t> next(lists.offsets.begin(), lists.offsets.end() - 1);
+  Lists lists{{}, std::vector<LocalId>(edge_count_), {}};
+  ListPlaces places(ends.from, vertices_);
   for (std::uint64_t e = 0; e < edge_count_; ++e)
-    lists.neighbors[next[ends.from[e]]++] = ends.to[e];
+    lists.neighbors[places.Next(ends.from[e])] = ends.to[e];
+  lists.offsets = places.TakeOffsets();
+  RHIZOME_DCHECK(lists.offsets.back() == edge_count_);
   for (std::uint64_t v = 0; v < vertices_; ++v) {
-    RHIZOME_DCHECK(next[v] == lists.offsets[v + 1]);
     SortUnlessSorted(std::span(lists.neighbors)
                          .subspan(lists.offsets[v], lists.offsets[v + 1] - lists.offsets[v]),
                      std::less<LocalId>());
@@ -264,14 +275,15 @@ Lists PartitionWriter::SortEdges(LocalEdges ends) {
     edges_ = {};
     return SortNeighbors(std::move(ends));
   }
-  Lists lists{CountOffsets(ends.from, vertices_), {}, {}};
+  Lists lists;
   std::vector<Entry> entries(edge_count_);
-  std::vector<std::uint64_t> next(lists.offsets.begin(), lists.offsets.end() - 1);
+  ListPlaces places(ends.from, vertices_);
   for (std::uint64_t e = 0; e < edge_count_; ++e)
-    entries[next[ends.from[e]]++] = {ends.to[e], edges_.type.empty() ? TypeId{0} : edges_.type[e],
-                                     edges_.weight.empty() ? 1.0F : edges_.weight[e]};
+    entries[places.Next(ends.from[e])] = {ends.to[e],
+                                          edges_.type.empty() ? TypeId{0} : edges_.type[e],
+                                          edges_.weight.empty() ? 1.0F : edges_.weight[e]};
+  lists.offsets = places.TakeOffsets();
   ends = {};
-  next = {};
   edges_ = {};
   for (std::uint64_t v = 0; v < vertices_; ++v) {
     SortUnlessSorted(
@@ -301,23 +313,24 @@ Lists PartitionWriter::Transpose(const Lists& lists) {
     LocalId neighbor;
     TypeId type;
   };
-  Lists transposed{CountOffsets(lists.neighbors, vertices_), {}, {}};
-  std::vector<std::uint64_t> next(transposed.offsets.begin(), transposed.offsets.end() - 1);
+  Lists transposed;
+  ListPlaces places(lists.neighbors, vertices_);
   if (lists.types.empty() && !keeps_in_edges()) {
     transposed.neighbors.resize(edge_count_);
     for (std::uint64_t v = 0; v < vertices_; ++v) {
       for (std::uint64_t e = lists.offsets[v]; e < lists.offsets[v + 1]; ++e)
-        transposed.neighbors[next[lists.neighbors[e]]++] = static_cast<LocalId>(v);
+        transposed.neighbors[places.Next(lists.neighbors[e])] = static_cast<LocalId>(v);
     }
+    transposed.offsets = places.TakeOffsets();
     return transposed;
   }
   std::vector<Entry> entries(edge_count_);
   for (std::uint64_t v = 0; v < vertices_; ++v) {
     for (std::uint64_t e = lists.offsets[v]; e < lists.offsets[v + 1]; ++e)
-      entries[next[lists.neighbors[e]]++] = {e, static_cast<LocalId>(v),
-                                             lists.types.empty() ? TypeId{0} : lists.types[e]};
+      entries[places.Next(lists.neighbors[e])] = {e, static_cast<LocalId>(v),
+                                                  lists.types.empty() ? TypeId{0} : lists.types[e]};
   }
-  next = {};
+  transposed.offsets = places.TakeOffsets();
   for (std::uint64_t v = 0; v < vertices_ && !lists.types.empty(); ++v) {
     std::sort(entries.begin() + static_cast<std::ptrdiff_t>(transposed.offsets[v]),
               entries.begin() + static_cast<std::ptrdiff_t>(transposed.offsets[v + 1]),
@@ -445,14 +458,14 @@ void PartitionWriter::ForEachBoundaryRow(Visit visit) const {
   for (const std::uint64_t row : mirrors_) visit(static_cast<Row>(row));
 }
 
-Status PartitionWriter::WriteDegrees(const SideKinds& kinds,
-                                     std::span<const std::uint64_t> degree_of_row,
+Status PartitionWriter::WriteDegrees(const SideKinds& kinds, const Degrees& degree_of_row,
                                      std::span<const std::uint64_t> degree_here) {
   std::vector<std::uint64_t> above;
   above.reserve(degree_here.size());
   ForEachBoundaryRow([&](Row row) {
-    RHIZOME_DCHECK(degree_of_row[static_cast<std::size_t>(row)] >= degree_here[above.size()]);
-    above.push_back(degree_of_row[static_cast<std::size_t>(row)] - degree_here[above.size()]);
+    const std::uint64_t degree = degree_of_row[static_cast<std::uint64_t>(row)];
+    RHIZOME_DCHECK(degree >= degree_here[above.size()]);
+    above.push_back(degree - degree_here[above.size()]);
   });
   return WritePatched(writer_, kinds.degrees, above);
 }
@@ -463,17 +476,15 @@ Status PartitionWriter::WriteBoundary() {
   RHIZOME_RETURN_IF_ERROR(writer_.AddSection(Kind(PartitionSection::kBoundaryOwned),
                                              std::span<const std::uint64_t>(words)));
   if (keeps_out()) {
-    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kOutKinds, context_.out_degree, out_here_));
+    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kOutKinds, *context_.out_degree, out_here_));
   }
   if (keeps_in()) {
-    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kInKinds, context_.in_degree, in_here_));
+    RHIZOME_RETURN_IF_ERROR(WriteDegrees(kInKinds, *context_.in_degree, in_here_));
   }
   std::vector<std::uint8_t> sets;
-  const std::size_t set_bytes = (context_.partitions + std::size_t{7}) / 8;
   ForEachBoundaryRow([&](Row row) {
-    const auto words = SetOf(row);
-    for (std::size_t i = 0; i < set_bytes; ++i)
-      sets.push_back(static_cast<std::uint8_t>(words[i / 8] >> (i % 8 * 8)));
+    const auto set = SetOf(row);
+    sets.insert(sets.end(), set.begin(), set.end());
   });
   return writer_.AddSection(Kind(PartitionSection::kPartitionSets),
                             std::span<const std::uint8_t>(sets));

@@ -47,6 +47,22 @@ std::uint64_t ChooseLargestStep(std::span<const std::uint64_t> offsets,
   return best;
 }
 
+/// Writes the distance of each offset from the first one of its block; 0 in a wide block.
+Status WriteSteps(SectionFileWriter& writer, std::uint32_t kind,
+                  std::span<const std::uint64_t> offsets, std::span<const std::uint64_t> reaches,
+                  std::uint64_t largest) {
+  std::uint64_t largest_step = 0;
+  for (const std::uint64_t reach : reaches)
+    if (reach <= largest) largest_step = std::max(largest_step, reach);
+  RHIZOME_ASSIGN_OR_RETURN(ColumnWriter steps, ColumnWriter::Begin(writer, kind, largest_step));
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const std::size_t block = i / kBlock;
+    RHIZOME_RETURN_IF_ERROR(
+        steps.Add(reaches[block] <= largest ? offsets[i] - offsets[block * kBlock] : 0));
+  }
+  return steps.Flush();
+}
+
 }  // namespace
 
 Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
@@ -56,16 +72,12 @@ Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
   const std::vector<std::uint64_t> reaches = Reaches(offsets);
   const std::uint64_t largest = ChooseLargestStep(offsets, reaches);
   std::vector<std::uint64_t> bases(reaches.size());
-  std::vector<std::uint64_t> steps(offsets.size(), 0);
   std::vector<std::uint64_t> wide;
   for (std::size_t b = 0; b < reaches.size(); ++b) {
     const std::size_t begin = b * kBlock;
     const std::size_t end = std::min<std::size_t>(begin + kBlock, offsets.size());
-    if (reaches[b] <= largest) {
-      bases[b] = 2 * offsets[begin];
-      for (std::size_t i = begin; i < end; ++i) steps[i] = offsets[i] - offsets[begin];
-      continue;
-    }
+    bases[b] = 2 * offsets[begin];
+    if (reaches[b] <= largest) continue;
     RHIZOME_DCHECK(wide.size() % kBlock == 0);
     bases[b] = 2 * (wide.size() / kBlock) + 1;
     wide.insert(wide.end(), offsets.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -73,7 +85,7 @@ Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
     wide.resize((wide.size() + kBlock - 1) / kBlock * kBlock, offsets.back());
   }
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, kinds.bases, bases));
-  RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, kinds.steps, steps));
+  RHIZOME_RETURN_IF_ERROR(WriteSteps(writer, kinds.steps, offsets, reaches, largest));
   return WriteColumn(writer, kinds.wide, wide);
 }
 

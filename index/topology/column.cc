@@ -17,7 +17,7 @@ std::uint32_t BytesFor(std::uint64_t largest) {
 
 // Converts piece by piece, so that a huge column is never copied as a whole.
 template <typename T>
-Status AppendAs(SectionFileWriter& writer, std::span<const std::uint64_t> values) {
+Status AppendTyped(SectionFileWriter& writer, std::span<const std::uint64_t> values) {
   constexpr std::size_t kPiece = std::size_t{1} << 16;
   std::vector<T> narrow(std::min(kPiece, values.size()));
   for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
@@ -28,6 +28,20 @@ Status AppendAs(SectionFileWriter& writer, std::span<const std::uint64_t> values
         writer.Append(std::as_bytes(std::span<const T>(narrow).first(piece.size()))));
   }
   return Status::Ok();
+}
+
+Status AppendAs(SectionFileWriter& writer, std::uint32_t element_bytes,
+                std::span<const std::uint64_t> values) {
+  switch (element_bytes) {
+    case 1:
+      return AppendTyped<std::uint8_t>(writer, values);
+    case 2:
+      return AppendTyped<std::uint16_t>(writer, values);
+    case 4:
+      return AppendTyped<std::uint32_t>(writer, values);
+    default:
+      return AppendTyped<std::uint64_t>(writer, values);
+  }
 }
 
 }  // namespace
@@ -85,16 +99,20 @@ Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
       values.empty() ? 0 : *std::max_element(values.begin(), values.end());
   const std::uint32_t element_bytes = std::max(min_bytes, BytesFor(largest));
   RHIZOME_RETURN_IF_ERROR(writer.BeginSection(kind, element_bytes));
-  switch (element_bytes) {
-    case 1:
-      return AppendAs<std::uint8_t>(writer, values);
-    case 2:
-      return AppendAs<std::uint16_t>(writer, values);
-    case 4:
-      return AppendAs<std::uint32_t>(writer, values);
-    default:
-      return AppendAs<std::uint64_t>(writer, values);
-  }
+  return AppendAs(writer, element_bytes, values);
+}
+
+Result<ColumnWriter> ColumnWriter::Begin(SectionFileWriter& writer, std::uint32_t kind,
+                                         std::uint64_t largest, std::uint32_t min_bytes) {
+  const std::uint32_t element_bytes = std::max(min_bytes, BytesFor(largest));
+  RHIZOME_RETURN_IF_ERROR(writer.BeginSection(kind, element_bytes));
+  return ColumnWriter(writer, element_bytes);
+}
+
+Status ColumnWriter::Flush() {
+  RHIZOME_RETURN_IF_ERROR(AppendAs(*writer_, element_bytes_, piece_));
+  piece_.clear();
+  return Status::Ok();
 }
 
 }  // namespace internal

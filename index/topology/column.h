@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "rhizome/status.h"
 #include "storage/section/paged_sections.h"
@@ -89,6 +90,29 @@ class Column {
 /// holds the largest value, but at least `min_bytes`.
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
                    std::span<const std::uint64_t> values, std::uint32_t min_bytes = 1);
+
+/// Writes a column number by number, so that it need not be in memory. Call Flush at the end.
+/// Ownership: the section writer must outlive it.
+class ColumnWriter {
+ public:
+  /// `largest` is the largest number of the column; `min_bytes` as in WriteColumn.
+  static Result<ColumnWriter> Begin(SectionFileWriter& writer, std::uint32_t kind,
+                                    std::uint64_t largest, std::uint32_t min_bytes = 1);
+  Status Add(std::uint64_t value) {
+    piece_.push_back(value);
+    return piece_.size() < kPiece ? Status::Ok() : Flush();
+  }
+  Status Flush();
+
+ private:
+  static constexpr std::size_t kPiece = std::size_t{1} << 14;
+  ColumnWriter(SectionFileWriter& writer, std::uint32_t element_bytes)
+      : writer_(&writer), element_bytes_(element_bytes) {}
+
+  SectionFileWriter* writer_;
+  std::uint32_t element_bytes_;
+  std::vector<std::uint64_t> piece_;
+};
 
 }  // namespace internal
 }  // namespace rhizome

@@ -61,20 +61,44 @@ Status WriteHeader(SectionFileWriter& writer, ExternalIdKind kind, std::uint64_t
   return WriteStructs<IdsHeader>(writer, Kind(IdsSection::kHeader), std::span(&header, 1));
 }
 
+/// Joins many short ids for one Append.
+class PieceWriter {
+ public:
+  explicit PieceWriter(SectionFileWriter& writer) : writer_(writer) {}
+  Status Add(std::string_view id) {
+    piece_ += id;
+    return piece_.size() < kPieceBytes ? Status::Ok() : Flush();
+  }
+  Status Flush() {
+    RHIZOME_RETURN_IF_ERROR(writer_.Append(std::as_bytes(std::span(piece_))));
+    piece_.clear();
+    return Status::Ok();
+  }
+
+ private:
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
+  SectionFileWriter& writer_;
+  std::string piece_;
+};
+
 Status WriteStrings(SectionFileWriter& writer, std::span<const std::string> ids) {
   std::vector<std::uint64_t> offsets(ids.size() + 1, 0);
   for (std::size_t i = 0; i < ids.size(); ++i) offsets[i + 1] = offsets[i] + ids[i].size();
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kOffsets), offsets));
   RHIZOME_RETURN_IF_ERROR(writer.BeginSection(Kind(IdsSection::kBytes), 1));
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
-  std::string piece;  // joins many short strings for one Append
-  for (const std::string& id : ids) {
-    piece += id;
-    if (piece.size() < kPieceBytes) continue;
-    RHIZOME_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(piece))));
-    piece.clear();
-  }
-  return writer.Append(std::as_bytes(std::span(piece)));
+  PieceWriter pieces(writer);
+  for (const std::string& id : ids) RHIZOME_RETURN_IF_ERROR(pieces.Add(id));
+  return pieces.Flush();
+}
+
+Status WriteOffsets(SectionFileWriter& writer, const IdStream& ids) {
+  RHIZOME_ASSIGN_OR_RETURN(ColumnWriter offsets,
+                           ColumnWriter::Begin(writer, Kind(IdsSection::kOffsets), ids.bytes));
+  std::uint64_t offset = 0;
+  RHIZOME_RETURN_IF_ERROR(offsets.Add(offset));
+  RHIZOME_RETURN_IF_ERROR(
+      ids.read([&](std::string_view id) { return offsets.Add(offset += id.size()); }));
+  return offsets.Flush();
 }
 
 }  // namespace
@@ -110,15 +134,24 @@ Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, std::span<const
   return writer.Finish();
 }
 
-Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, const StringIds& ids) {
+Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, const IdStream& ids) {
   SectionFileWriter writer(sink, FileKind::kVertexIds, store_id);
+  RHIZOME_RETURN_IF_ERROR(WriteHeader(writer, ids.kind, ids.vertices, ids.sorted));
+  IdsSection bytes = IdsSection::kIntegers;
+  if (ids.kind == ExternalIdKind::kString) {
+    bytes = IdsSection::kBytes;
+    RHIZOME_RETURN_IF_ERROR(WriteOffsets(writer, ids));
+  }
   RHIZOME_RETURN_IF_ERROR(
-      WriteHeader(writer, ExternalIdKind::kString, ids.offsets.size() - 1, ids.sorted.size()));
-  RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kOffsets), ids.offsets));
-  RHIZOME_RETURN_IF_ERROR(writer.BeginSection(Kind(IdsSection::kBytes), 1));
+      writer.BeginSection(Kind(bytes), bytes == IdsSection::kIntegers ? sizeof(std::int64_t) : 1));
+  PieceWriter pieces(writer);
+  RHIZOME_RETURN_IF_ERROR(ids.read([&](std::string_view id) { return pieces.Add(id); }));
+  RHIZOME_RETURN_IF_ERROR(pieces.Flush());
+  RHIZOME_ASSIGN_OR_RETURN(ColumnWriter sorted,
+                           ColumnWriter::Begin(writer, Kind(IdsSection::kSorted), ids.largest));
   RHIZOME_RETURN_IF_ERROR(
-      ids.read_bytes([&](std::span<const std::byte> bytes) { return writer.Append(bytes); }));
-  RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kSorted), ids.sorted));
+      ids.read_sorted([&](std::uint64_t vertex) { return sorted.Add(vertex); }));
+  RHIZOME_RETURN_IF_ERROR(sorted.Flush());
   return writer.Finish();
 }
 

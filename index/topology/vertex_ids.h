@@ -20,15 +20,24 @@ inline namespace internal {
 
 inline constexpr const char* kVertexIdsPath = "ids/ids.dict";
 
-/// String ids whose bytes do not fit in memory, as an input of VertexIds::Write.
-struct StringIds {
-  std::vector<std::uint64_t> offsets;  ///< [vertices + 1] of the texts, by vertex id
+/// External ids that are read one by one, as an input of VertexIds::Write. A text is its bytes; an
+/// integer id is an int64 in native byte order.
+struct IdStream {
+  using PutId = std::function<Status(std::string_view id)>;
+  using PutVertex = std::function<Status(std::uint64_t vertex)>;
 
-  /// Vertex ids in ascending order of external id, all distinct, without the deleted vertices.
-  std::vector<std::uint64_t> sorted;
+  ExternalIdKind kind = ExternalIdKind::kString;
+  std::uint64_t vertices = 0;
+  std::uint64_t sorted = 0;   ///< number of vertices that are not deleted
+  std::uint64_t largest = 0;  ///< the largest of these vertices
+  std::uint64_t bytes = 0;    ///< of all ids
 
-  /// Passes the bytes of all texts to `put`, piece by piece, by vertex id. The texts must be UTF-8.
-  std::function<Status(const std::function<Status(std::span<const std::byte>)>& put)> read_bytes;
+  /// Passes the id of each vertex to `put`, by vertex id. Texts must be UTF-8.
+  std::function<Status(const PutId& put)> read;
+
+  /// Passes the vertices to `put` in ascending order of external id, all distinct, without the
+  /// deleted vertices.
+  std::function<Status(const PutVertex& put)> read_sorted;
 };
 
 /// Maps external ids to vertex ids and back. Dense integer ids need no file. A deleted vertex keeps
@@ -53,7 +62,7 @@ class VertexIds {
                       std::span<const VertexId> deleted = {});
   static Status Write(ByteSink& sink, const StoreId& store_id, std::span<const std::string> ids,
                       std::span<const VertexId> deleted = {});
-  static Status Write(ByteSink& sink, const StoreId& store_id, const StringIds& ids);
+  static Status Write(ByteSink& sink, const StoreId& store_id, const IdStream& ids);
 
   /// The ids of a paged file are checked when they are used, but not their order.
   /// Errors: kCorruption, the offsets, the order of the sorted side, or the UTF-8 is wrong.

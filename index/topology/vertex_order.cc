@@ -45,25 +45,50 @@ std::vector<OrderSegmentRecord> MakeSegments(const OrderInput& input) {
   return segments;
 }
 
-Status WritePermutation(SectionFileWriter& writer, const OrderInput& input) {
+// Writes value_of(i) for each i of [0, count), none above `largest`.
+template <typename ValueOf>
+Status WriteValues(SectionFileWriter& writer, OrderSection section, std::uint64_t count,
+                   std::uint64_t largest, std::uint32_t min_bytes, ValueOf&& value_of) {
+  RHIZOME_ASSIGN_OR_RETURN(ColumnWriter column,
+                           ColumnWriter::Begin(writer, Kind(section), largest, min_bytes));
+  for (std::uint64_t i = 0; i < count; ++i) RHIZOME_RETURN_IF_ERROR(column.Add(value_of(i)));
+  return column.Flush();
+}
+
+template <typename Number>
+Status WriteRowOfVertex(SectionFileWriter& writer, const OrderInput& input) {
   const std::size_t n = input.vertex_of_row.size();
-  std::vector<std::uint64_t> column(n, n);
+  std::vector<Number> row_of_vertex(n);
   for (std::size_t row = 0; row < n; ++row)
-    column[static_cast<std::size_t>(input.vertex_of_row[row])] = row;
-  RHIZOME_DCHECK(std::find(column.begin(), column.end(), n) ==
-                 column.end());  // each vertex has a row
-  RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(OrderSection::kRowOfVertex), column, 4));
-  std::copy(input.vertex_of_row.begin(), input.vertex_of_row.end(), column.begin());
-  return WriteColumn(writer, Kind(OrderSection::kVertexOfRow), column, 4);
+    row_of_vertex[static_cast<std::size_t>(input.vertex_of_row[row])] = static_cast<Number>(row);
+  return writer.AddSection(Kind(OrderSection::kRowOfVertex),
+                           std::span<const Number>(row_of_vertex));
+}
+
+Status WritePermutation(SectionFileWriter& writer, const OrderInput& input) {
+  const std::uint64_t n = input.vertex_of_row.size();
+  RHIZOME_RETURN_IF_ERROR(VertexColumn::FitsNarrow(n)
+                              ? WriteRowOfVertex<std::uint32_t>(writer, input)
+                              : WriteRowOfVertex<std::uint64_t>(writer, input));
+  return WriteValues(
+      writer, OrderSection::kVertexOfRow, n, n == 0 ? 0 : n - 1, 4,
+      [&](std::uint64_t row) { return static_cast<std::uint64_t>(input.vertex_of_row[row]); });
+}
+
+template <typename T>
+std::uint64_t Largest(std::span<const T> values) {
+  return values.empty() ? 0 : std::uint64_t{*std::max_element(values.begin(), values.end())};
 }
 
 Status WriteOwners(SectionFileWriter& writer, const OrderInput& input) {
-  std::vector<std::uint64_t> column(input.vertex_of_row.size());
-  for (std::size_t row = 0; row < column.size(); ++row) column[row] = GroupAt(input, row).first;
-  RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(OrderSection::kOwnerOfRow), column));
+  const std::uint64_t n = input.vertex_of_row.size();
+  RHIZOME_RETURN_IF_ERROR(
+      WriteValues(writer, OrderSection::kOwnerOfRow, n, Largest(input.owner_of_vertex), 1,
+                  [&](std::uint64_t row) -> std::uint64_t { return GroupAt(input, row).first; }));
   if (input.vertex_types == 1) return Status::Ok();
-  for (std::size_t row = 0; row < column.size(); ++row) column[row] = GroupAt(input, row).second;
-  return WriteColumn(writer, Kind(OrderSection::kTypeOfRow), column);
+  return WriteValues(
+      writer, OrderSection::kTypeOfRow, n, Largest(input.type_of_vertex), 1,
+      [&](std::uint64_t row) -> std::uint64_t { return GroupAt(input, row).second; });
 }
 
 }  // namespace

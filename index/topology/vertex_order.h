@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "index/base/vertex_column.h"
 #include "index/topology/column.h"
 #include "rhizome/types.h"
 #include "storage/section/section_file.h"
@@ -25,7 +26,7 @@ struct OrderSegment {
 
 /// The input of VertexOrder::Write.
 struct OrderInput {
-  std::span<const VertexId> vertex_of_row;       ///< a permutation of [0, vertices)
+  VertexSpan vertex_of_row;                      ///< a permutation of [0, vertices)
   std::span<const PartitionId> owner_of_vertex;  ///< [vertices]
   std::span<const TypeId> type_of_vertex;        ///< [vertices], or empty: all type 0
   std::uint32_t partitions = 1;

@@ -149,15 +149,15 @@ TEST(GoldenTest, OurWriterWritesTheSameBytes) {
   add(4, 1, 0, 1.0F);
   add(4, 1, 0, -2.0F);
   // By row, for vertices 4, 1, 0, 6, 3, 2, 5.
-  const std::vector<std::uint64_t> out_degree = {3, 1, 1, 0, 3, 1, 0};
-  const std::vector<std::uint64_t> in_degree = {1, 4, 1, 0, 2, 1, 0};
-  const std::vector<std::uint64_t> sets = {1, 1, 3, 0, 3, 2, 0};
+  const Degrees out_degree(std::vector<std::uint64_t>{3, 1, 1, 0, 3, 1, 0});
+  const Degrees in_degree(std::vector<std::uint64_t>{1, 4, 1, 0, 2, 1, 0});
+  const std::vector<std::uint8_t> sets = {1, 1, 3, 0, 3, 2, 0};
   PartitionContext context;
   context.partitions = 2;
   context.edge_types = 3;
   context.weighted = true;
-  context.out_degree = out_degree;
-  context.in_degree = in_degree;
+  context.out_degree = &out_degree;
+  context.in_degree = &in_degree;
   context.partition_set = sets;
   for (const auto& [codec, name] :
        {std::pair(TopologyCodec::kNone, "part-0000.adj"),

@@ -114,6 +114,12 @@ inline PartitionParts Divide(std::mt19937_64& rng, const GraphInput& input,
   }
   for (const VertexId vertex : vertex_of_row)
     result.sets.push_back(set_of_vertex[static_cast<std::size_t>(vertex)]);
+  const Degrees out_degrees(out_degree);
+  const Degrees in_degrees(in_degree);
+  std::vector<std::uint8_t> set_bytes;
+  for (const std::uint64_t set : result.sets)
+    for (std::size_t i = 0; i < PartitionSetBytes(options.partitions); ++i)
+      set_bytes.push_back(static_cast<std::uint8_t>(set >> (8 * i)));
   for (std::uint32_t p = 0; p < options.partitions; ++p) {
     EdgesOfPartition edges;
     for (const ModelEdge& edge : parts[p]) {
@@ -131,9 +137,9 @@ inline PartitionParts Divide(std::mt19937_64& rng, const GraphInput& input,
     context.attributed = options.attributed;
     context.directions = options.directions;
     context.codec = options.codec;
-    context.out_degree = out_degree;
-    context.in_degree = in_degree;
-    context.partition_set = result.sets;
+    context.out_degree = &out_degrees;
+    context.in_degree = &in_degrees;
+    context.partition_set = set_bytes;
     MemorySink sink;
     EXPECT_OK(Adjacency::Write(sink, StoreId{}, *result.order, context, std::move(edges)));
     result.files.push_back(sink.Take());

@@ -87,7 +87,8 @@ inline std::uint64_t JustNotHolding(const GraphSnapshot& graph, const CompactOpt
       options.partition.partitions == 0 ? graph.info().partitions : options.partition.partitions;
   const std::uint64_t edge_bytes = kWriteBytesPerEdge + 6 + (graph.info().weighted ? 16 : 0) +
                                    24 * graph.edge_attributes().size();
-  return BuildVertexBytes(graph.vertex_count(), partitions) + edges * edge_bytes;
+  return BuildVertexBytes(graph.vertex_count(), partitions) +
+         WritePartitionBytes(edges, edge_bytes, graph.vertex_count(), graph.vertex_count());
 }
 
 inline void ExpectVerifies(const Path& path) {

@@ -323,10 +323,10 @@ struct IngestReport {
 ///
 /// Memory: if the input fits in memory_bytes (or there is no limit), it is held in memory.
 /// Otherwise it passes through spill files below the store's scratch folder; each single partition
-/// must then fit. About 72 bytes a vertex, the nodes file's ids (unless they are 0, 1, 2, ...) and
-/// its columns are always in memory. Both methods write the same bytes if they use the same
-/// partitioner; if memory does not suffice for one that sees all edges at once (refined, adadne,
-/// dne), hdrf replaces it.
+/// must then fit. About 16 bytes a vertex (more with more than 16 partitions: one for each further
+/// 8), the nodes file's ids (unless they are 0, 1, 2, ...) and its columns are always in memory.
+/// Both methods write the same bytes if they use the same partitioner; if memory does not suffice
+/// for one that sees all edges at once (refined, adadne, dne), hdrf replaces it.
 ///
 /// Ids: if all are canonical decimals, they are integers, otherwise strings. Integers that are
 /// exactly 0..n-1 (including those that `vertices` implies, and rows of arrays without a nodes

@@ -87,10 +87,23 @@ rm -rf m.rz
 expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --edge-array values=values.npy --memory 26M --json &&
   within 26
 rm -rf m.rz
-expect_exit 5 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --memory 26M
+expect_exit 5 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --chunk-rows 65536 --memory 26M
 expect_says "feat" "--set chunk-rows=VALUE" "limit"
 expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --chunk-rows 4096 \
   --memory 26M --json && within 26
+
+# A million vertices with text ids and few edges: their ids are in scratch files.
+awk 'BEGIN { for (i = 0; i < 500000; ++i)
+  printf "member %d\tpost %d\n", i * 7919 % 500000, i * 104729 % 500000 }' >sparse.tsv
+input=(--edges sparse.tsv --columns src,dst --partitions 4 --partitioner hdrf)
+rm -rf m.rz
+expect_exit 0 rhizome ingest m.rz "${input[@]}" "${id[@]}" --memory 36M --json && within 36
+expect_json out 'j["spilled"] is True' 'j["vertices"] == 1000000'
+expect_exit 0 rhizome ingest v.rz "${input[@]}" "${id[@]}"
+diff -r m.rz/generations v.rz/generations >/dev/null || fail "other bytes than in memory, with many vertices"
+expect_exit 5 rhizome ingest n.rz "${input[@]}" --memory 24M
+expect_says "vertices" "limit" "--partitions"
+
 expect_exit 5 rhizome ingest n.rz --edges e.tsv --columns src,dst,time --memory 19M
 expect_says "--memory 19" "at least 20"
 [ -e n.rz ] && fail "a refused ingestion left something"
