@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "index/delta/delta_row_writer.h"
 #include "rhizome/array_change.h"
 #include "rhizome/graph_lookup.h"
 #include "rhizome/graph_scan.h"
@@ -548,6 +549,43 @@ TEST_F(TextValuesTest, ArraysOfCodesMayBringTheirTexts) {
     const auto refused = Ingest(fs, dir_ / "bad", bad, JobControl());
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), HasSubstr("code 2 has no text"));
+  }
+  // A store to which updates added texts is exported in the order of its codes.
+  IngestOptions given = options({1, 2, 0});
+  given.arrays[0].texts = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"cat", "dog", "ant"});
+  IngestInto("given", given);
+  const auto graph = Open("given");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_THAT(TextsOf(*graph, "label", 3), ElementsAre("dog", "ant", "cat"));
+  EXPECT_EQ(**(*TextValues::Open(*graph, "label"))->CodeOf("ant"), 2);
+  EXPECT_OK(Verify("given"));
+  given.arrays[0].texts = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"dog", "cat", "dog"});
+  const auto twice = Ingest(fs, dir_ / "twice", given, JobControl());
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message(), HasSubstr("array 'label': the text 'dog' is listed twice"));
+}
+
+// Graph::Write refuses such a code, so the row is written without a graph.
+TEST_F(TextValuesTest, VerifyFindsCodesOfCommitsThatHaveNoText) {
+  WriteInput(dir_ / "edges.csv", "0,1\n");
+  WriteInput(dir_ / "nodes.csv", "0,drama,Tea\n1,action,Coffee\n");
+  for (const std::int64_t code : {1, 2, -2}) {
+    const std::string name = fmt::format("store{}", code);
+    IngestInto(name, Options());
+    {
+      const auto store = Store::Open(fs, dir_ / name, Store::Mode::kWrite);
+      ASSERT_OK(store);
+      const auto writer = DeltaRowWriter::Open(**store);
+      ASSERT_OK(writer);
+      const std::uint64_t array = (*store)->manifest().FindArray("title")->array_id;
+      ASSERT_OK((*writer)->Put(array, 0, sizeof(code), std::as_bytes(std::span(&code, 1))));
+    }
+    const Status status = Verify(name);
+    const auto wrong = fmt::format("delta, 'title': code {} has no text; there are 2", code);
+    EXPECT_EQ(status.ok(), code == 1) << status.message();
+    EXPECT_THAT(status.message(), HasSubstr(code == 1 ? "" : wrong));
   }
 }
 
