@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from ._columns import Column, column_of
+from ._index import note_index_of_edges
 from ._roles import Choice, check_complete, edge_columns, is_table, texts_of
 from ._types import as_array, as_ids, as_integers, as_names
 from ._values import ATTRIBUTES, WEIGHTS, Values, filled, stored_parts
@@ -130,6 +131,7 @@ def _ends(edges: Any, chosen: Choice) -> tuple[Any, Any, dict[str, Any], tuple[i
         coo = edges.tocoo()
         return coo.row, coo.col, {} if (coo.data == 1).all() else {"weight": coo.data}, (int(coo.shape[0]), int(coo.shape[1])), ()
     if is_table(edges):
+        note_index_of_edges(edges)
         columns, kinds = edge_columns(edges, chosen)
         return columns.pop("src"), columns.pop("dst"), columns, None, kinds
     if isinstance(edges, (list, tuple)) and len(edges) == 2 and not any(map(_is_scalar, edges)):

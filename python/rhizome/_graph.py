@@ -81,11 +81,19 @@ class Graph:
         rows = [("vertices", f"{self.num_vertices:,}"), ("edges", f"{self.num_edges:,}"),
                 ("vertex types", listed(self.vertex_types)), ("edge types", listed(self.edge_types)),
                 ("edge attributes", listed(self.edge_attributes))]
-        arrays = [f"{one.name}: {one.dtype} {list(one.shape)}" for one in self.arrays.values()]
-        rows += [("arrays" if i == 0 else "", text) for i, text in enumerate(arrays[:12])]
+        arrays = list(self.arrays.values())
+        rows += [("arrays" if i == 0 else "", f"{one.name}: {self._kind_of(one)}") for i, one in enumerate(arrays[:12])]
         if len(arrays) > 12:
             rows.append(("", f"and {len(arrays) - 12} more"))
         return Box(f"rhizome.Graph {self.path!r}, {mode}", [(name, text) for name, text in rows if text])
+
+    def _kind_of(self, array: ArrayInfo) -> str:
+        """Describes what an array holds in a few words; texts are stored as codes."""
+        meaning = self[array.name].attributes
+        if meaning.get("type") != "text":
+            return f"{meaning.get('type', array.dtype)} {list(array.shape)}"
+        names = self.class_names if array.name == "label" else []
+        return f"text {list(array.shape)}, " + (f"classes {listed(names)}" if names else f"{int(meaning['texts']):,} texts")
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _open_at, (os.path.abspath(self.path), *self._options, self.point)

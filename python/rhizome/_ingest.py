@@ -16,6 +16,7 @@ from ._types import (
     is_path, lent,
 )
 from ._values import matrix_of
+from .errors import InvalidArgument
 
 
 def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | None = None,
@@ -63,13 +64,14 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     count from 0 in each type. A sparse matrix gives the numbers of both types by its shape. If several of them share a
     name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these examples instead.
     ``nodes``: a table of vertices, in any form or file that ``edges`` may have: id, node, key or name, the external id;
-    type; label, class or y; split (train, valid, test, or nothing); all others become arrays. Or a dict of such tables by
+    type; label, class or y; split (train, valid, test, or nothing); all others become arrays. An index of pandas with the
+    name of an id is the id; without any ids, an index must be 0, 1, 2, .... Or a dict of such tables by
     vertex type, with ``edges`` by (type, name, type): with ids that are distinct over all types, or without ids, which
     then are row numbers in each type. Or a text file with one line per vertex, whose ``node_columns`` become arrays (None: found by the names in the header).
     ``types``: types of columns of text files that become arrays or attributes, by name: "int64", "float64", "bool",
     "timestamp", ...; other columns have the type of their values.
-    ``feature_columns``: columns of a text file of ``nodes`` that become one array, ``feat``, float32; "all": every
-    column of numbers. ``random_split``: shares of training, validation and test, such as (.8, .1, .1), to which vertices
+    ``feature_columns``: columns of ``nodes`` that become one array, ``feat``, float32, in their order there, NaN where a value
+    is missing; "all": every column of numbers. ``random_split``: shares of training, validation and test, such as (.8, .1, .1), to which vertices
     with a label are assigned at random.
     ``header``: whether the first line of text files is a header; None: found. ``delimiter``: what separates fields;
     None: found. ``end_types``: the types of sources and of destinations, if these are two kinds of vertices with
@@ -100,12 +102,12 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     given = IngestInput(edges, arrays=arrays, edge_arrays=edge_arrays, ids=ids, split=split, vertices=vertices,
                         vertex_types=vertex_types, nodes=nodes, columns=columns, end_types=end_types,
                         folder=_scratch(path, scratch))
+    given.take_features(feature_columns)
     given.fill(arguments)
     set_text_options(arguments, arguments.columns, node_columns if given.nodes_file else arguments.node_columns, header,
                      delimiter, given.end_types)
-    if feature_columns and not given.nodes_file:
-        raise ValueError("feature_columns= are columns of a text file of nodes=: of a table, give the rows as arrays={'feat': ...}")
-    arguments.feature_columns = ["all"] if feature_columns == "all" else as_names(feature_columns, "feature_columns")
+    if given.nodes_file:
+        arguments.feature_columns = ["all"] if feature_columns == "all" else as_names(feature_columns, "feature_columns")
     arguments.random_split = [as_number(share, "random_split") for share in random_split or ()]
     arguments.types = [(as_text(name, "types"), as_text(type, "types")) for name, type in (types or {}).items()]
     arguments.undirected = bool(undirected)
@@ -124,7 +126,11 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.seed = as_count(seed, "seed")
     with replaced(arguments.path, overwrite=bool(overwrite)) as place:
         arguments.path = place
-        return IngestReport(**_core.ingest(arguments, progress))
+        try:
+            report = IngestReport(**_core.ingest(arguments, progress))
+        except InvalidArgument as error:
+            raise given.explained(error) from None
+        return report._replace(notes=given.notes + report.notes)
 
 
 def _report_of(path: str) -> IngestReport:

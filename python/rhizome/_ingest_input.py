@@ -6,7 +6,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from . import _core
 from ._arrow_files import array_of_file, is_arrow_file, open_table
 from ._data import is_data, of_data
 from ._edges import Group, bounds_of, counts_of_matrices, groups_of, stored_column, stored_columns
+from ._features import features_of
+from ._index import note_index_of_rows
 from ._roles import Choice
 from ._types import as_array, as_count, as_ids, as_names, as_path, as_vertex_ids, is_path
 from ._values import stored_array
 from ._vertices import Vertices, check_ends, is_tables, vertices_of
-
+from .errors import InvalidArgument
 
 _LOG = logging.getLogger("rhizome")
 
@@ -38,9 +40,11 @@ class IngestInput:
         self.vertex_types = None if vertex_types is None else {
             name: as_count(vertex_types[name], "vertex_types") for name in as_names(vertex_types, "vertex_types")}
         self.nodes_file = ""
+        self.notes: list[str] = []  #: what was taken where the input leaves a choice
         self.vertices: Vertices | None = None
         self.end_types = end_types  #: as given, or as found; None: one kind of vertices
         self._columns, self._folder = columns, folder
+        self._rows_are_ids = False  #: ``count`` is the number of rows of ``vertices``, not a number that was given
         if is_data(edges):
             self._take_data(of_data(edges))
         self._take_nodes(nodes)
@@ -71,8 +75,10 @@ class IngestInput:
             columns = {name: stored_column(name, values) for name, values in self.edge_arrays.items()}
             arguments.edge_arrays = [(name, *values) for name, values in columns.items()]
         for name, values in self.arrays.items():
+            if self.ids is None:
+                note_index_of_rows(name, values)
             if is_path(values) and is_arrow_file(values):
-                self.arrays[name], own = array_of_file(name, values, self._folder)
+                self.arrays[name], own = array_of_file(name, values, self._folder, self.ids is not None)
                 if own is not None:
                     raise ValueError(f"{os.fsdecode(values)!r} has a column 'id', and arrays= have a row for each vertex in "
                                      "order: give it as nodes=")
@@ -84,6 +90,9 @@ class IngestInput:
             self.count = sum(self.vertex_types.values())
         elif self.count is None and self.ids is None and not self.nodes_file:
             self.count = _dense_count(groups, bounds, rows)
+            if bounds is not None and self.count is not None and self.count == rows and bounds[1] + 1 < rows:
+                self._note(f"arrays have {rows:,} rows, and edges name only vertices up to {bounds[1]:,}: there are {rows:,} "
+                           f"vertices, the last {rows - bounds[1] - 1:,} without edges; give vertices={rows} if they should be")
         if self.split is not None:
             known = self.count if self.count is not None else rows if rows is not None else bounds[1] + 1 if bounds else None
             stored["split"] = stored_array("split", _split_of(self.split, known))
@@ -96,6 +105,40 @@ class IngestInput:
         arguments.vertices = self.count
         arguments.arrays = [stored[name] if name in stored else (name, as_path(self.arrays[name]), "")
                             for name in {**self.arrays, **stored}]
+
+    def take_features(self, wanted: Sequence[str] | Literal["all"]) -> None:
+        """Joins columns of tables of vertices to the array ``feat``. Errors: ValueError, as for ``features_of``."""
+        if not wanted or self.nodes_file:
+            return
+        if self.vertices is None:
+            raise ValueError("feature_columns= are columns of nodes=: give a table or a text file of vertices")
+        features, names = features_of(self.vertices.arrays, wanted, self._folder)
+        for name in names:
+            del self.arrays[name]
+        if "feat" in self.arrays:
+            raise ValueError("feature_columns become the array 'feat', and there is another one of this name: rename it")
+        self.arrays["feat"] = features
+        self.notes.append(f"the array feat has the columns {', '.join(names)}")
+
+    def explained(self, error: InvalidArgument) -> InvalidArgument:
+        """Returns an error of the engine in terms of ``ingest``: what to do about ids that are not 0, 1, 2, ..."""
+        said, advice, _ = error.message.partition("; list every vertex in a nodes file instead")
+        if self._rows_are_ids and said.startswith(f"vertices={self.count}, but"):
+            return InvalidArgument(f"nodes= has {self.count} rows and no column of ids, so that they are the vertices 0, 1, 2, ..., "
+                                   "but edges or arrays have more: give it a row for each vertex, or a column 'id'")
+        if not advice:
+            return error
+        if self.vertices is not None:
+            which = "texts" if said.endswith("strings") else "other integers"
+            return InvalidArgument(f"nodes= has no column of ids, so that its rows are the vertices 0, 1, 2, ..., but the ids in "
+                                   f"edges are {which}: give nodes= a column 'id' with the ids of its rows")
+        said = said.replace(" without a nodes file", " without ids=").replace("some are strings", "some are texts")
+        return InvalidArgument(f"{said}; give ids=, the ids of the vertices in the order of the rows, or nodes=, a table with a "
+                               "column 'id'")
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        _LOG.warning("%s", text)
 
     def _fill_folder(self, folder: str, arguments: _core.IngestArguments) -> None:
         """Sets the arguments for a folder of ``Graph.export``, which has all data."""
@@ -139,6 +182,7 @@ class IngestInput:
         elif self.ids is None and self.vertices.types is not None:
             self.ids = np.arange(self.vertices.rows)
         elif self.ids is None:
+            self._rows_are_ids = self.count is None
             self.count = max(self.vertices.rows, self.count or 0)
 
     def _take_kinds(self, groups: list[Group]) -> None:

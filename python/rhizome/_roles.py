@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Union
 
+import numpy as np
+
 from . import _core
 from ._columns import Column, column_of
+from ._index import UNNAMED, Index, index_of
 from ._types import as_names
 
 _LOG = logging.getLogger("rhizome")
 
 _EDGE_ROLES = ("src", "dst", "type", "weight", "time")
 _VERTEX_ROLES = ("id", "type", "label", "split")
-
-#: Columns into which pandas writes an index that has no name.
-_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 
 #: The caller's choice: names of the columns of the ends, or columns by role.
 Choice = Union[Sequence[str], Mapping[str, str], None]
@@ -41,9 +40,7 @@ def columns_of(table: Any) -> dict[str, Any]:
         names = [str(name) for name in table.columns]
         columns = [table.iloc[:, place] for place in range(len(names))]
     else:
-        if not hasattr(table, "column_names") or not hasattr(table, "column"):
-            from ._tables import library
-            table = library("pyarrow", "a table of Arrow's C stream", "arrow").table(table)
+        table = _opened(table)
         names = list(table.column_names)
         columns = [table.column(place) for place in range(len(names))] if hasattr(table, "schema") else \
             [table.column(name) for name in names]
@@ -51,6 +48,14 @@ def columns_of(table: Any) -> dict[str, Any]:
     if twice:
         raise ValueError(f"a table has several columns {', '.join(map(repr, twice))}: give each a name of its own")
     return dict(zip(as_names(names, "names of columns"), columns))
+
+
+def _opened(table: Any) -> Any:
+    """Returns a table that only exports Arrow's C stream, which can be read once, as a table of pyarrow; others as they are."""
+    if isinstance(table, Mapping) or _is_frame(table) or (hasattr(table, "column_names") and hasattr(table, "column")):
+        return table
+    from ._tables import library
+    return library("pyarrow", "a table of Arrow's C stream", "arrow").table(table)
 
 
 def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -83,11 +88,33 @@ def edge_columns(table: Any, chosen: Choice, attributes: Collection[str] | None 
 
 
 def vertex_columns(table: Any) -> dict[str, Any]:
-    """Returns the columns of a table of vertices, with the names of their roles: id, type, label, split."""
+    """Returns the columns of a table of vertices, with the names of their roles: id, type, label, split.
+
+    An index of pandas with a name for ids is the column of ids. Errors: ValueError, several columns have one role; there
+    is no column of ids, and an index says that row i is not vertex i.
+    """
+    table = _opened(table)
     columns = columns_of(table)
+    index = index_of(table, columns)
+    if index is not None and index.values is not None:
+        known = _core.vertex_roles([index.name, *columns])
+        if known[0] == "id" and "id" not in known[1:]:
+            columns, index = {index.name: index.values, **columns}, None
     by_name = {name: "type" if role == "ntype" else role
                for name, role in zip(columns, _core.vertex_roles(list(columns)))}
-    return _renamed(columns, _assigned(columns, by_name, _VERTEX_ROLES, {}, "vertices"))
+    roles = _assigned(columns, by_name, _VERTEX_ROLES, {}, "vertices")
+    if index is not None and not index.counts:
+        _leave_out(index, "id" in roles, columns)
+    return _renamed(columns, roles)
+
+
+def _leave_out(index: Index, has_ids: bool, columns: Collection[str]) -> None:
+    """Checks that a table of vertices is complete without its index. Errors: ValueError, rows belong to unknown vertices."""
+    if not has_ids:
+        raise ValueError(f"a table of vertices has no column of ids, and {index.what} is not 0, 1, 2, ...: if it has the ids, "
+                         "name it 'id' (table.rename_axis('id')); if row i is vertex i, drop it (table.reset_index(drop=True))")
+    if index.name and index.name not in columns:  # a column is in use
+        _LOG.warning("a table of vertices has a column of ids, and %s is left out; reset_index() makes it a column", index.what)
 
 
 def _kinds_of(names: Sequence[str]) -> dict[str, str]:
@@ -123,7 +150,7 @@ def _renamed(columns: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, 
     names = {name: role for role, name in roles.items()}
     result: dict[str, Any] = {}
     for name, values in columns.items():
-        if name not in names and _INDEX.fullmatch(name):
+        if name not in names and UNNAMED.fullmatch(name):
             _LOG.warning("column %r is the index of a pandas table: it is left out", name)
             continue
         if names.get(name, name) in result:
@@ -150,6 +177,9 @@ def texts_of(name: str, values: Any, what: str) -> list[str]:
 
 
 def check_complete(column: Column, what: str) -> None:
-    """Errors: ValueError, a value is missing, naming the row."""
-    if column.first_missing is not None:
-        raise ValueError(f"{what} must not be missing: row {column.first_missing} of {column.name!r} is")
+    """Errors: ValueError, a value is missing, naming the row. NaN is so among floats, where pandas has made it of None."""
+    row = column.first_missing
+    if row is None and not isinstance(column.values, list) and column.values.dtype.kind == "f" and np.isnan(column.values).any():
+        row = int(np.argmax(np.isnan(column.values).reshape(len(column), -1).any(axis=1)))
+    if row is not None:
+        raise ValueError(f"{what} must not be missing: row {row} of {column.name!r} is")

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from . import _core
+from ._arrow_files import is_arrow_file
 from ._types import PathLike, as_names, as_path, as_text, is_path
+from .errors import InvalidArgument
 
 Delimiter = Literal["tab", "comma", "semicolon", "pipe", "blanks"]
 
@@ -86,8 +88,8 @@ def sniff(paths: PathLike | Sequence[PathLike], *, edges: PathLike | Sequence[Pa
 
     ``paths``: a path or several, whose kind (edges, nodes, an array) is found. The other arguments are those of
     `ingest`: files whose kind is known, and options that override what would be found.
-    Errors: InvalidArgument, an input that is ambiguous or not supported, naming the file and the options that decide;
-    StoreNotFound, a file does not exist.
+    Errors: InvalidArgument, an input that is ambiguous or not supported, naming the file and the options that decide, or
+    a table of Parquet or Arrow, whose columns have names and types; StoreNotFound, a file does not exist.
     """
     arguments = _core.IngestArguments()
     arguments.inputs = _paths(paths)
@@ -95,6 +97,10 @@ def sniff(paths: PathLike | Sequence[PathLike], *, edges: PathLike | Sequence[Pa
     arguments.nodes = "" if nodes is None else as_path(nodes)
     arguments.arrays = [(name, as_path(path), "") for name, path in (arrays or {}).items()]
     set_text_options(arguments, columns, node_columns, header, delimiter, end_types)
+    for path in (*arguments.inputs, *arguments.edges, arguments.nodes, *(path for _, path, _ in arguments.arrays)):
+        if is_arrow_file(path):
+            raise InvalidArgument(f"{path!r} is a table of Parquet or Arrow, whose columns have names and types, so that nothing has "
+                                  "to be found: rz.ingest accepts the path itself, as edges, in nodes= or in arrays=")
     plan = _core.sniff(arguments)
     files = [FilePlan(**{**file, "columns": [ColumnPlan(*column) for column in file["columns"]]})
              for file in plan["files"]]

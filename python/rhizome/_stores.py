@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any, Literal
 
@@ -84,8 +85,8 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
     ``rows``: [n] or [n, dim], of a type that ``ingest`` accepts, or a path (.npy, Zarr v3; Parquet or Arrow IPC with a
     column of this name, or columns that become those of the rows). Row i belongs to the i-th vertex that is not deleted,
     or to ``ids[i]``: external ids [n], or the path of a file with one per line; in Parquet and Arrow IPC a column ``id``.
-    Vertices without a row get zeros (-1 in ``label``, 255 in ``split``); ``append_rows`` can add their rows later. An
-    array [0, dim] has no rows yet.
+    Vertices without a row get zeros (-1 in ``label``, 255 in ``split``), which a note says if there are no ``ids``;
+    ``append_rows`` can add their rows later. An array [0, dim] has no rows yet.
     ``layout``: "row" for reading random rows, "chunk" (compressed) for scans.
     ``new_version``: if the name exists, add the next version, name@2; ``live``: let name@live refer to it; ``keep``:
     afterwards drop all versions except this number of newest ones, and those with an alias; 0: drop none.
@@ -102,6 +103,21 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
     arguments.keep = as_count(keep, "keep")
     arguments.wait_seconds = as_seconds(wait, "wait")
     return _add_rows(arguments, False, path, name, rows, ids, memory, progress)
+
+
+def _noted(path: str, report: AddReport) -> AddReport:
+    """Notes in a report of an array whose rows were given in order that the last vertices have no row."""
+    from ._graph import open as open_graph
+
+    with open_graph(path, topology="disk") as graph:
+        count = graph.num_vertices
+        if report.rows_read in (0, count):
+            return report
+        others = {"label": "-1", "split": "255"}.get(report.name.partition("@")[0], "zeros")
+        others = graph[report.name].attributes.get("missing", others)
+    note = f"{report.name!r} has rows for {report.rows_read:,} of {count:,} vertices: the others have {others}"
+    logging.getLogger("rhizome").warning("%s", note)
+    return report._replace(notes=[note])
 
 
 def append_rows(path: PathLike, name: str, rows: Any, *, ids: Any = None, memory: int | str = 0, wait: float = 0,
@@ -122,14 +138,16 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
     arguments.path = as_path(path)
     arguments.name = as_text(name, "name")
     if is_path(rows) and is_arrow_file(rows):
-        rows, own = array_of_file(name.partition("@")[0], rows, os.path.dirname(os.path.abspath(arguments.path)))
+        rows, own = array_of_file(name.partition("@")[0], rows, os.path.dirname(os.path.abspath(arguments.path)),
+                                  ids is not None)
         ids = own if ids is None and own is not None else ids
     matrix = None if is_path(rows) else matrix_of(name, rows)
     arguments.rows, arguments.dtype = (as_path(rows), "") if matrix is None else lent(matrix)
     arguments.memory_bytes = as_bytes(memory)
     if ids is None or is_path(ids):
         arguments.ids = "" if ids is None else as_path(ids)
-        return AddReport(**_core.add_rows(arguments, append, progress))
+        report = AddReport(**_core.add_rows(arguments, append, progress))
+        return report if append or ids is not None else _noted(arguments.path, report)
     names = [str(one) for one in ids_of("ids", ids)]
     if any(set(one) & set("\t\r\n") for one in names):
         raise ValueError("ids that hold a tab or the end of a line cannot be given here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
@@ -265,6 +265,7 @@ class AddReport(NamedTuple):
     rows_read: int
     dropped_versions: list[int]
     seconds: float
+    notes: list[str] = []  #: vertices without a row, where the input does not say that they have none
 
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -324,7 +325,7 @@ def is_path(value: Any) -> bool:
 def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
     """Returns external ids: int64 [n], or a list of str, from a list or a NumPy, pandas or pyarrow column.
 
-    Errors: TypeError, other types, or a mixture of both kinds; ValueError, a str that is not valid text.
+    Errors: TypeError, other types, or a mixture of both kinds; ValueError, a str that is not valid text, or an id is missing.
     """
     if not isinstance(ids, (list, tuple)):
         array = as_array(ids)
@@ -335,9 +336,10 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
         ids = array.tolist()
     if not any(isinstance(one, str) for one in ids):
         return as_integers(ids, what)
-    wrong = next((one for one in ids if not isinstance(one, str)), None)
-    if wrong is not None:
-        raise TypeError(f"{what} must be all int or all str: {reprlib.repr(wrong)} is not a str")
+    wrong = [one for one in ids if not isinstance(one, str)]
+    if wrong:
+        _check_something(ids, what)
+        raise TypeError(f"{what} must be all int or all str: {reprlib.repr(wrong[0])} is not a str")
     return [as_text(str(one), what) for one in ids]
 
 
@@ -414,7 +416,7 @@ def as_vertex_ids(ids: Any, vertices: int) -> np.ndarray:
 def as_integers(values: Any, what: str) -> np.ndarray:
     """Returns integers as int64 [n], C-contiguous.
 
-    Errors: TypeError, another type or shape, which is named; IndexError, a number beyond int64.
+    Errors: TypeError, another type or shape, which is named; ValueError, one is missing; IndexError, a number beyond int64.
     """
     array = as_array(values)
     if array.ndim != 1:
@@ -422,10 +424,18 @@ def as_integers(values: Any, what: str) -> np.ndarray:
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
+        _check_something(array.tolist() if array.dtype.kind in "fO" else (), what)
         raise TypeError(f"{what} must be integers, not {array.dtype}")
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise IndexError(f"{what}: {array.max()} is beyond int64")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _check_something(values: Sequence[Any], what: str) -> None:
+    """Errors: ValueError, a value is None, NaN or NA, naming its row."""
+    for row, value in enumerate(values):
+        if value is None or isinstance(value, float) and value != value or type(value).__name__ in ("NAType", "NaTType"):
+            raise ValueError(f"{what} must not be missing: row {row} is")
 
 
 def dtype_name(dtype: np.dtype) -> str:

@@ -110,9 +110,16 @@ _BY_CODE = {
 }
 
 
+#: Jobs open stores and files, and look for what a store contains: the message says which of these was not found.
+_CONTENTS = re.compile(r"\bthere is no (array|alias|edge type|vertex type|edge attribute|vertex)\b|"
+                       r": commit \d+ of generation \d+ no longer exists\b")
+_STORE = re.compile(r"there is no Rhizome store at |: No such file or directory$")
+
+
 def _of_code(code: str, message: str, about: str = "contents") -> Error:
-    """Creates the exception of a status. ``about``: what was not found, "store" (a store or file) or "contents"."""
+    """Creates the exception of a status. ``about``: what was not found, if the message does not say it: "store" (a store
+    or file) or "contents"."""
     kind = _BY_CODE[code]
-    if kind is NotFound and about == "store":
+    if kind is NotFound and not _CONTENTS.search(message) and (about == "store" or _STORE.search(message)):
         kind = StoreNotFound
     return kind(message)

@@ -1,6 +1,7 @@
 """Shared by the tests of the Python package: the package as built, graphs, and their NumPy
 equivalents."""
 import contextlib
+import logging
 import os
 import pathlib
 import random
@@ -35,6 +36,18 @@ def raises(kind, text=""):
         assert text in str(error), f"{text!r} is not in {error!s}"
         return
     raise AssertionError(f"no {kind.__name__} was raised")
+
+
+@contextlib.contextmanager
+def logged():
+    """The messages that the package logs in the block, a list."""
+    said, handler = [], logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("rhizome").addHandler(handler)
+    try:
+        yield said
+    finally:
+        logging.getLogger("rhizome").removeHandler(handler)
 
 
 @contextlib.contextmanager

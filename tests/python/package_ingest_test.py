@@ -4,7 +4,7 @@ import importlib.util
 import sys
 import types
 
-from package import SEED, Example, folder, np, raises, run, rz
+from package import SEED, Example, folder, logged, np, raises, run, rz
 
 RNG = np.random.default_rng(SEED)
 
@@ -62,7 +62,7 @@ def test_pairs():
         for wrong, kind in (((["a"], ["b", "c"]), ValueError), ((["a"], [1]), TypeError),
                             ((["a", 1], ["b", "c"]), TypeError), (([1.5], [2]), TypeError), (([True], [False]), TypeError),
                             (([b"a"], [b"b"]), TypeError),
-                            (([None], ["a"]), TypeError)):
+                            (([None], ["a"]), ValueError)):
             with raises(kind):
                 rz.ingest(path / "wrong.rz", wrong)
         for wrong in ([1, 1], [1, "a"], [0.5], [[1], [2]], ["a", "a"]):
@@ -79,7 +79,10 @@ def test_pairs():
 def test_rows_tell_the_vertices():
     """Integers below the number of rows are vertex ids, whether or not all of them have edges."""
     with folder() as path:
-        rz.ingest(path / "g.rz", [[0, 7], [7, 3]], arrays={"x": np.arange(10.0)})
+        with logged() as said:
+            report = rz.ingest(path / "g.rz", [[0, 7], [7, 3]], arrays={"x": np.arange(10.0)})
+        (note,) = report.notes
+        assert said == [note] and "10 rows" in note and "up to 7" in note and "the last 2" in note, note
         with rz.open(path / "g.rz") as graph:
             assert graph.num_vertices == 10 and graph.find(9) == 9
             assert graph["x"][np.arange(10)][:, 0].tolist() == list(range(10))
@@ -92,6 +95,55 @@ def test_rows_tell_the_vertices():
                 graph.split("training")
             with raises(rz.NotFound):
                 graph.split("train", array="none")
+        with logged() as said:
+            for number, (rows, options) in enumerate(((8, {}), (10, {"vertices": 10}), (10, {"ids": np.arange(10)}))):
+                report = rz.ingest(path / f"{number}.rz", [[0, 7], [7, 3]], arrays={"x": np.zeros(rows)}, **options)
+                assert report.notes == [] and report.vertices == rows
+        assert said == []
+
+
+def test_ids_that_are_no_row_numbers():
+    """What rows belong to ids is said in terms of `ingest`: by ids=, or by a column of nodes=."""
+    texts, far, x = (["a"], ["b"]), ([10, 20], [20, 30]), {"x": np.zeros(3)}
+    with folder() as path:
+        (path / "e.csv").write_text("src,dst\na,b\n")
+        nodes = Table(x)
+        for edges, options, words in ((texts, {"nodes": nodes}, ("column 'id'", "texts")), (far, {"nodes": nodes}, ("column 'id'", "integers")),
+                                      (path / "e.csv", {"nodes": nodes}, ("column 'id'", "texts")),
+                                      (([0, 3], [3, 4]), {"nodes": nodes}, ("3 rows", "column 'id'")),
+                                      (texts, {"arrays": x}, ("'x'", "ids=", "texts")), (far, {"arrays": x}, ("'x'", "ids=")),
+                                      (path / "e.csv", {"arrays": x}, ("'x'", "ids=", "texts")),
+                                      (texts, {"vertices": 2}, ("vertices=2", "ids="))):
+            try:
+                rz.ingest(path / "g.rz", edges, **options)
+            except rz.InvalidArgument as error:
+                text = str(error)
+            else:
+                raise AssertionError(options)
+            assert all(word in text for word in words) and "nodes file" not in text, text
+        assert not (path / "g.rz").exists()
+
+
+def test_missing_ids():
+    """An id that is None, NaN or NA is named with its row, and is no text."""
+    nan = float("nan")
+    with folder() as path:
+        for edges, options, what in ((([0, None], [1, 2]), {}, "sources"), (([0, 1], [1, nan]), {}, "targets"),
+                                     ((["a", "b"], ["b", None]), {}, "targets"),
+                                     (Table({"src": np.array([0, nan]), "dst": np.array([1, 2])}), {}, "sources"),
+                                     (Table({"src": np.array([0, 1]), "dst": np.array([1, None])}), {}, "targets"),
+                                     (np.array([[0, nan, 1], [1, 2, 0]]), {}, "sources"),
+                                     (([0], [1]), {"ids": [0, None]}, "ids"), ((["a"], ["b"]), {"ids": ["a", None]}, "ids"),
+                                     (([0], [1]), {"ids": np.array([0, nan])}, "ids"),
+                                     (([0], [1]), {"nodes": Table({"id": np.array([0, nan])})}, "the id of a vertex"),
+                                     (([0], [1]), {"nodes": Table({"id": np.arange(2), "type": np.array([0, nan])})}, "a vertex type"),
+                                     (Table({"src": [0, 1], "dst": [1, 2], "type": np.array([0, nan])}), {}, "an edge type")):
+            with raises(ValueError, f"{what} must not be missing: row 1"):
+                rz.ingest(path / "g.rz", edges, **options)
+        assert not (path / "g.rz").exists()
+        rz.ingest(path / "g.rz", ([0], [1]))
+        with rz.open(path / "g.rz", mode="w") as graph, raises(ValueError, "row 1"), graph.batch() as batch:
+            batch.put_edges(np.array([0, nan]), [1, 0])
 
 
 def test_typed():

@@ -128,8 +128,21 @@ def test_errors():
             assert told["warnings"] == ["out= is not set: the model is measured and not saved"], told["warnings"]
             with raises(rz.StoreNotFound, "none.rz"):
                 rz.train(path / "none.rz")
-            with raises(rz.NotFound, "gone"):
-                rz.train(path / "g.rz", features="gone")
+            for wrong in ({"features": "gone"}, {"split": "gone"}, {"labels": "gone"}):
+                try:
+                    rz.train(path / "g.rz", **wrong)
+                    raise AssertionError(wrong)
+                except rz.NotFound as error:
+                    assert "gone" in error.message and not isinstance(error, FileNotFoundError), repr(error)
+            rz.train(path / "g.rz", epochs=1, fanout=[2], layers=1, out=path / "m")
+            try:
+                rz.infer(path / "g.rz", model_file=path / "m", out="emb", features="gone")
+                raise AssertionError("features='gone' were found")
+            except rz.NotFound as error:
+                assert "gone" in error.message and not isinstance(error, FileNotFoundError), repr(error)
+            os.remove(path / "m")
+            with raises(rz.StoreNotFound, "none.st"):
+                rz.infer(path / "g.rz", model_file=path / "none.st", out="emb")
         with raises(TypeError, "nonsense"):
             rz.train(path / "g.rz", nonsense=3)
         with raises(TypeError, "model_file"):

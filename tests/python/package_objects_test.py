@@ -107,6 +107,20 @@ def test_descriptions():
         assert "closed" in repr(graph)
 
 
+def test_descriptions_of_arrays():
+    """Texts, classes and times are named as such, not by the integers that are stored."""
+    with folder() as path:
+        times = np.array(["2020", "2021", "2022"], "datetime64[us]")
+        rz.ingest(path / "g.rz", ([0, 1], [1, 2]), arrays={
+            "label": ["b", "a", "b"], "motto": ["carpe", "", "sapere"], "when": times, "age": [1, 2, 3],
+            "ok": np.ma.MaskedArray([True] * 3, [True, False, False])})
+        with rz.open(path / "g.rz") as graph:
+            text = repr(graph)
+        for words in ("label: text [3, 1], classes a, b", "motto: text [3, 1], 2 texts", "when: timestamp [3, 1]", "age: int64 [3, 1]",
+                      "ok: bool [3, 1]"):
+            assert words in text, text
+
+
 def test_text_that_is_none():
     """Half of a surrogate pair in any argument is a ValueError that names it."""
     bad = "a\udc80"

@@ -63,6 +63,18 @@ def test_refusals_name_keywords():
         assert not (path / "no.rz").exists()
 
 
+def test_tables_need_no_sniffing():
+    with folder() as path:
+        for name, head in (("t.parquet", b"PAR1"), ("t.feather", b"ARROW1\0\0"), ("t.stream", b"\xff\xff\xff\xff")):
+            (path / name).write_bytes(head + bytes(100))
+            for call in (lambda: rz.sniff(path / name), lambda: rz.sniff([], edges=path / name), lambda: rz.sniff([], nodes=path / name),
+                         lambda: rz.sniff([], arrays={"x": path / name})):
+                with raises(rz.InvalidArgument, f"{name}' is a table of Parquet or Arrow"):
+                    call()
+                with raises(rz.InvalidArgument, "rz.ingest accepts the path itself"):
+                    call()
+
+
 def test_what_numpy_writes():
     src, dst = RNG.integers(0, 50, (2, 300))
     expected = sorted(zip(src.tolist(), dst.tolist()))

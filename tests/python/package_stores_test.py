@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from package import FOLDER, PATIENCE, SEED, Example, folder, np, raises, run, rz
+from package import FOLDER, PATIENCE, SEED, Example, folder, logged, np, raises, run, rz
 
 RNG = np.random.default_rng(SEED)
 
@@ -89,6 +89,48 @@ def test_files_of_dropped_arrays_go_beside_a_reader_that_refreshes():
             rz.drop_array(store, "small")
             assert not list(store.glob("generations/*/arrays/plain"))
         assert rz.verify(store).ok
+
+
+def test_rows_of_some_vertices():
+    """Rows without ids that are those of the first vertices only are noted, with what the others have."""
+    with folder() as path:
+        store = path / "g.rz"
+        rz.ingest(store, ([0, 1, 2], [1, 2, 3]))
+        for name, rows, others in (("x", np.ones((2, 3)), "zeros"), ("whole", np.ones(3, np.int64), "-1"), ("label", [1, 1], "-1"),
+                                   ("split", np.zeros(3, np.uint8), "255")):
+            with logged() as said:
+                report = rz.add_array(store, name, rows)
+            assert report.notes == said == [f"{name!r} has rows for {len(rows)} of 4 vertices: the others have {others}"], said
+            with rz.open(store) as graph:
+                last = graph[name][[3]]
+                assert np.asarray(last).ravel().tolist() == [0 if others == "zeros" else int(others)] * last.size
+        with logged() as said:
+            assert rz.add_array(store, "all", np.ones(4)).notes == []
+            assert rz.add_array(store, "none", np.ones((0, 4))).notes == []
+            assert rz.add_array(store, "few", np.ones(2), ids=[3, 1]).notes == []
+        assert said == []
+
+
+def test_what_was_not_found():
+    """A store or a file is StoreNotFound, a FileNotFoundError; what a store contains is NotFound alone."""
+    with folder() as path:
+        store = path / "g.rz"
+        rz.ingest(store, ([0, 1], [1, 0]))
+        with rz.open(store) as graph:
+            gone = graph.point._replace(sequence=99)
+        for call in (lambda: rz.add_array(path / "no.rz", "x", [1]), lambda: rz.append_rows(path / "no.rz", "x", [1]),
+                     lambda: rz.drop_array(path / "no.rz", "x"), lambda: rz.add_array(store, "x", path / "no.npy"),
+                     lambda: rz.add_array(store, "x", [1], ids=path / "no.txt"), lambda: rz.open(path / "no.rz")):
+            with raises(rz.StoreNotFound, "no."):
+                call()
+        for call in (lambda: rz.drop_array(store, "x"), lambda: rz.set_alias(store, "x", "live", 1),
+                     lambda: rz.append_rows(store, "x", [1]), lambda: rz.open(store, at=gone),
+                     lambda: rz.add_array(store, "x", [1], ids=[7])):
+            try:
+                call()
+                raise AssertionError("found")
+            except rz.NotFound as error:
+                assert type(error) is rz.NotFound, repr(error)
 
 
 def test_rows_by_id_and_appended():
