@@ -12,9 +12,9 @@
 #include "cache/pool/row_ranks.h"
 #include "rhizome/export.h"
 #include "rhizome/feature_cache.h"
-#include "rhizome/feed_options.h"
 #include "rhizome/job_control.h"
 #include "rhizome/loader.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/policy.h"
 #include "rhizome/status.h"
 

@@ -6,7 +6,7 @@
 #include "cache/policy/basic_policies.h"
 #include "cache/policy/belady_schedule.h"
 #include "cache/policy/cost_schedule.h"
-#include "rhizome/feed_options.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/policy.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "rhizome/feed_options.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/policy.h"
 #include "storage/array/read_cost.h"
 

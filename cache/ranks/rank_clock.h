@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/feed_options.h"
+#include "rhizome/minibatch_options.h"
 
 namespace rhizome {
 inline namespace internal {

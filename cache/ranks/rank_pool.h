@@ -9,7 +9,7 @@
 #include "cache/policy/schedule_history.h"
 #include "cache/pool/rank_schedule.h"
 #include "cache/pool/row_ranks.h"
-#include "rhizome/feed_options.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/policy.h"
 #include "rhizome/status.h"
 

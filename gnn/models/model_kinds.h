@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "rhizome/model_spec.h"
 #include "rhizome/status.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "gnn/models/model_options.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/status.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -10,7 +10,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/generation/partitioned_edges.h"
 #include "index/partition/replica_sets.h"
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "storage/base/mutex.h"
 

@@ -8,7 +8,6 @@
 #include "index/compact/compacted_edges.h"
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
-#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "rhizome/status.h"

@@ -5,7 +5,7 @@
 
 #include "index/delta/graph_parts.h"
 #include "rhizome/file_system.h"
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/status.h"
 #include "rhizome/store.h"
 

@@ -1,8 +1,6 @@
 // The schema of a store as JSON: ParseSchema reads the members of the object one by one, SchemaText
 // writes them, and SchemaOf collects them from an open graph.
 
-#include "rhizome/graph_schema.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "index/delta/stale_vertices.h"
 #include "index/homes/home_array.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"

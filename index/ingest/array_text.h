@@ -4,7 +4,6 @@
 
 #include "index/input/text_sniffer.h"
 #include "rhizome/ingest.h"
-#include "rhizome/sniff.h"
 
 namespace rhizome {
 inline namespace internal {

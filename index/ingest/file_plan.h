@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "index/input/text_sniffer.h"
-#include "rhizome/sniff.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

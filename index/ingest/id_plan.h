@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "rhizome/file_system.h"
-#include "rhizome/sniff.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -10,7 +10,6 @@
 #include "index/ids/id_dictionary.h"
 #include "index/input/table_reader.h"
 #include "rhizome/ingest.h"
-#include "rhizome/sniff.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/export.h"
-#include "rhizome/sniff.h"
+#include "rhizome/ingest.h"
 
 namespace RHIZOME_API rhizome {
 

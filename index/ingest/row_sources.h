@@ -10,7 +10,6 @@
 #include "rhizome/file_system.h"
 #include "rhizome/ingest.h"
 #include "rhizome/status.h"
-#include "rhizome/text_dialect.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {

@@ -2,8 +2,6 @@
 // arrays (TakeInput); plans each edge file, the node file and the arrays; and combines the plans:
 // equal columns, types of ends, symmetry, ids, notes.
 
-#include "rhizome/sniff.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,6 +16,7 @@
 #include "index/ingest/store_folder.h"
 #include "index/input/convert.h"
 #include "index/input/npy.h"
+#include "rhizome/ingest.h"
 #include "storage/base/exceptions.h"
 #include "storage/io/files.h"
 

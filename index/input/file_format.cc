@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "rhizome/text_dialect.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 namespace {

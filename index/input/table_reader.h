@@ -12,7 +12,7 @@
 
 #include "index/input/input_stream.h"
 #include "rhizome/export.h"
-#include "rhizome/text_dialect.h"
+#include "rhizome/ingest.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -8,7 +8,7 @@
 
 #include "index/input/file_format.h"
 #include "rhizome/file_system.h"
-#include "rhizome/text_dialect.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 inline namespace internal {

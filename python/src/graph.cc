@@ -13,7 +13,7 @@
 #include "job.h"
 #include "numpy.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 

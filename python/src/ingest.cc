@@ -12,7 +12,6 @@
 #include "index/homes/home_array.h"
 #include "index/ingest/column_roles.h"
 #include "job.h"
-#include "rhizome/sniff.h"
 
 namespace rhizome::python {
 namespace {

@@ -10,10 +10,10 @@
 #include "rhizome/array_add.h"
 #include "rhizome/array_change.h"
 #include "rhizome/backup.h"
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/maintenance.h"
-#include "rhizome/scratch.h"
 #include "rhizome/store_folder.h"
+#include "rhizome/store_options.h"
 #include "storage/array/array_versions.h"
 #include "storage/io/outside.h"
 

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "rhizome/scratch.h"
+#include "rhizome/store_options.h"
 #include "storage/base/exceptions.h"
 #include "storage/io/job_folder.h"
 #include "storage/io/place_names.h"

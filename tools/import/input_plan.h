@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rhizome/sniff.h"
+#include "rhizome/ingest.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/model_spec.h"
+#include "rhizome/train_options.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/option_flags.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 
 namespace rhizome {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/write_batch.h"
 
 namespace rhizome {

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/model_spec.h"
 #include "rhizome/status.h"
 #include "rhizome/train_options.h"
 #include "tools/cli/cli.h"

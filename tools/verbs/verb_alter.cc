@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/verbs.h"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "rhizome/scratch.h"
+#include "rhizome/store_options.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/verbs.h"
 

@@ -4,7 +4,6 @@
 
 #include "rhizome/backup.h"
 #include "rhizome/graph.h"
-#include "rhizome/graph_schema.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"

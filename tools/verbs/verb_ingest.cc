@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/sniff.h"
+#include "rhizome/ingest.h"
 #include "tools/cli/help.h"
 #include "tools/import/ingest_flags.h"
 #include "tools/import/input_plan.h"

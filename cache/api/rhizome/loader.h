@@ -11,11 +11,11 @@
 
 #include "rhizome/export.h"
 #include "rhizome/feature_cache.h"
-#include "rhizome/feed_options.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "rhizome/job_report.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/resource_options.h"
 #include "rhizome/sampler.h"
 #include "rhizome/status.h"

@@ -7,7 +7,6 @@
 #include "rhizome/export.h"
 #include "rhizome/infer_options.h"
 #include "rhizome/job_control.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/status.h"
 #include "rhizome/train_options.h"
 

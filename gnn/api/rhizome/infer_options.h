@@ -13,11 +13,11 @@
 #include "rhizome/graph.h"
 #include "rhizome/graph_types.h"
 #include "rhizome/job_report.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/neighbor_sampling.h"
 #include "rhizome/policy.h"
 #include "rhizome/resource_options.h"
 #include "rhizome/task_metrics.h"
+#include "rhizome/train_options.h"
 #include "rhizome/types.h"
 
 namespace RHIZOME_API rhizome {

@@ -32,10 +32,10 @@ struct GraphParts;
 namespace RHIZOME_API rhizome {
 
 class GraphSnapshot;
-struct GraphSchema;      // rhizome/graph_schema.h
+struct GraphSchema;      // rhizome/graph_types.h
 struct SampledSubgraph;  // rhizome/sampler.h
 struct SamplerOptions;
-struct SchemaChange;  // rhizome/graph_schema.h
+struct SchemaChange;  // rhizome/graph_types.h
 
 /// Options of Graph::Open of a path.
 struct OpenOptions {

@@ -12,7 +12,6 @@
 #include "index/ingest/ingest_graph.h"
 #include "rhizome/ingest.h"
 #include "rhizome/minibatch_options.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/sampler.h"
 #include "rhizome/train_options.h"
 #include "rhizome/write_batch.h"

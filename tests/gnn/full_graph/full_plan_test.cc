@@ -6,7 +6,6 @@
 
 #include "cache/job/safetensors.h"
 #include "gnn/full_graph/full_testing.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/sampler.h"
 #include "rhizome/train_options.h"
 

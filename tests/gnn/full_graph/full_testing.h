@@ -6,7 +6,6 @@
 #include <string>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/train_options.h"
 #include "testing/test_store.h"
 

@@ -7,7 +7,6 @@
 #include "cache/job/safetensors.h"
 #include "gnn/gnn_testing.h"
 #include "rhizome/ingest.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/policy.h"
 #include "rhizome/train_options.h"
 

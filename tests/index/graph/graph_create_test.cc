@@ -10,7 +10,7 @@
 #include "rhizome/array_add.h"
 #include "rhizome/array_change.h"
 #include "rhizome/graph_lookup.h"
-#include "rhizome/graph_schema.h"
+#include "rhizome/graph_types.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

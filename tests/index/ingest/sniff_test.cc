@@ -1,5 +1,3 @@
-#include "rhizome/sniff.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "index/ingest/column_roles.h"
 #include "index/input/npy.h"
 #include "rhizome/graph.h"
+#include "rhizome/ingest.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "rhizome/scratch.h"
 #include "rhizome/store.h"
+#include "rhizome/store_options.h"
 #include "storage/array_fixture.h"
 #include "storage/io/job_folder.h"
 

@@ -7,8 +7,8 @@
 #include "rhizome/file_system.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
-#include "rhizome/model_spec.h"
 #include "rhizome/status.h"
+#include "rhizome/train_options.h"
 
 // Measurements of models and their kernels. This header does not require libtorch; its
 // implementation does.
