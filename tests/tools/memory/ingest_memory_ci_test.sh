@@ -101,7 +101,7 @@ expect_exit 0 rhizome ingest m.rz "${input[@]}" "${id[@]}" --memory 36M --json &
 expect_json out 'j["spilled"] is True' 'j["vertices"] == 1000000'
 expect_exit 0 rhizome ingest v.rz "${input[@]}" "${id[@]}"
 diff -r m.rz/generations v.rz/generations >/dev/null || fail "other bytes than in memory, with many vertices"
-expect_exit 5 rhizome ingest n.rz "${input[@]}" --memory 24M
+expect_exit 5 rhizome ingest n.rz "${input[@]}" --memory 28M
 expect_says "vertices" "limit" "--partitions"
 
 expect_exit 5 rhizome ingest n.rz --edges e.tsv --columns src,dst,time --memory 19M
