@@ -79,7 +79,7 @@ Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction
   return static_cast<std::uint32_t>(std::min(degree, kMaxDegree));
 }
 
-Result<std::vector<std::uint32_t>> Degrees(const GraphSnapshot& graph, Direction direction) {
+Result<std::vector<std::uint32_t>> DegreesOfRows(const GraphSnapshot& graph, Direction direction) {
   std::vector<std::uint32_t> degrees(graph.vertex_count());
   RHIZOME_RETURN_IF_ERROR(
       ForRows(degrees.size(), [&](std::size_t first, std::size_t last) -> Status {

@@ -17,11 +17,11 @@ Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction
 
 /// Returns the degrees of all rows, for callers that need many. Runs on the compute threads.
 /// Memory: 4 bytes per vertex. Errors: kInvalidArgument, the store does not keep that direction.
-Result<std::vector<std::uint32_t>> Degrees(const GraphSnapshot& graph, Direction direction);
+Result<std::vector<std::uint32_t>> DegreesOfRows(const GraphSnapshot& graph, Direction direction);
 
 /// Returns the sum of the weights of those edges for every row. Weights are added in double
 /// precision in list order, and the sum is rounded once. Runs on the compute threads. Memory: 4
-/// bytes per vertex. Errors: as Degrees; kInvalidArgument, the graph has no weights; as
+/// bytes per vertex. Errors: as DegreesOfRows; kInvalidArgument, the graph has no weights; as
 /// CheckEdgeWeights.
 Result<std::vector<float>> WeightedDegrees(const GraphSnapshot& graph, Direction direction);
 

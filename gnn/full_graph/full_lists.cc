@@ -65,9 +65,9 @@ Result<std::unique_ptr<FullLists>> OpenFullSides(const TrainJob& job, const Trai
     RHIZOME_ASSIGN_OR_RETURN(sides->factors,
                              MakeFactors(job.model->layer(0).pieces().reduce, graph, draw, {}));
   } else {
-    RHIZOME_ASSIGN_OR_RETURN(sides->forward.degrees, Degrees(graph, draw.direction));
+    RHIZOME_ASSIGN_OR_RETURN(sides->forward.degrees, DegreesOfRows(graph, draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(sides->backward.degrees,
-                             Degrees(graph, sides->backward.draw.direction));
+                             DegreesOfRows(graph, sides->backward.draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(sides->factors, MakeFactors(job.model->layer(0).pieces().reduce, graph,
                                                          draw, sides->forward.degrees));
     RHIZOME_ASSIGN_OR_RETURN(sides->lists, ListsOnDisk::Open(graph, draw.direction, 0, {},

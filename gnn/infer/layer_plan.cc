@@ -10,7 +10,7 @@ inline namespace internal {
 Status LayerPlan::CountEdges() {
   const PassDrawOptions draw = sizes_.Draw(0);
   if (draw.no_edges) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(degrees_, Degrees(graph_, draw.direction));
+  RHIZOME_ASSIGN_OR_RETURN(degrees_, DegreesOfRows(graph_, draw.direction));
   if (options_.sampling.weighted_degrees) {
     RHIZOME_ASSIGN_OR_RETURN(weighted_degrees_, WeightedDegrees(graph_, draw.direction));
   }

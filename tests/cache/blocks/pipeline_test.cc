@@ -236,7 +236,7 @@ void AppendWindows(const std::vector<T>& rows, std::uint64_t stage_rows,
 
 TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndWindow) {
   std::mt19937_64 random(testing::TestSeed());
-  const auto degrees = Degrees(*graph_, Direction::kIn);
+  const auto degrees = DegreesOfRows(*graph_, Direction::kIn);
   ASSERT_OK(degrees);
   for (const std::uint64_t stage_rows : {1000, 64, 1}) {
     for (const bool shuffled : {false, true}) {

@@ -202,7 +202,7 @@ using RowsWithWeights = std::vector<std::pair<Row, float>>;
 
 TEST_F(NeighborSamplingTest, WeightsStayWithTheirEdgesInEveryWindowAndBlock) {
   for (const Direction direction : {Direction::kIn, Direction::kOut, Direction::kBoth}) {
-    const auto degrees = Degrees(graph(), direction);
+    const auto degrees = DegreesOfRows(graph(), direction);
     ASSERT_OK(degrees);
     std::vector<RowsWithWeights> lists;
     for (std::uint64_t row = 0; row < kSampledVertices; ++row) {
@@ -239,7 +239,7 @@ TEST_F(NeighborSamplingTest, WeightsStayWithTheirEdgesInEveryWindowAndBlock) {
 }
 
 TEST_F(NeighborSamplingTest, PassesTakeTheEdgesThatTheirHopWalks) {
-  const auto degrees = Degrees(graph(), Direction::kBoth);
+  const auto degrees = DegreesOfRows(graph(), Direction::kBoth);
   ASSERT_OK(degrees);
   std::vector<Row> targets;
   for (std::uint64_t row = 0; row < kSampledVertices; ++row)
@@ -370,8 +370,8 @@ TEST_F(NeighborSamplingTest, ASymmetricStoreHasOneListForBothDirections) {
   input.undirected = true;
   Build("mutual.rz", std::move(input), Direction::kBoth);
   Open("mutual.rz");
-  const auto in = Degrees(graph(), Direction::kIn);
-  const auto both = Degrees(graph(), Direction::kBoth);
+  const auto in = DegreesOfRows(graph(), Direction::kIn);
+  const auto both = DegreesOfRows(graph(), Direction::kBoth);
   ASSERT_OK(in);
   ASSERT_OK(both);
   EXPECT_EQ(*in, *both);

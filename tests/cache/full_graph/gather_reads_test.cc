@@ -56,7 +56,7 @@ TEST(GatherReadsTest, WhatIsCountedInOneWalkIsWhatBlocksStage) {
   const JobControl control;
   std::vector<std::vector<std::uint32_t>> degrees;
   for (const Direction direction : {Direction::kIn, Direction::kOut}) {
-    Result<std::vector<std::uint32_t>> of = Degrees(*graph, direction);
+    Result<std::vector<std::uint32_t>> of = DegreesOfRows(*graph, direction);
     ASSERT_OK(of);
     degrees.push_back(*std::move(of));
   }
@@ -102,7 +102,7 @@ TEST(GatherReadsTest, CountingEndsWhenItIsInterrupted) {
   const auto live = Graph::Open(**store);
   ASSERT_OK(live);
   const auto graph = (*live)->Snapshot();
-  const auto degrees = Degrees(*graph, Direction::kIn);
+  const auto degrees = DegreesOfRows(*graph, Direction::kIn);
   ASSERT_OK(degrees);
   JobControl control;
   control.Cancel();

@@ -45,7 +45,7 @@ class WorkerRangesTest : public ::testing::Test {
     Result<testing::OpenGraph> open = OpenStoreGraph(store);
     ASSERT_OK(open);
     open_ = *std::move(open);
-    Result<std::vector<std::uint32_t>> degrees = Degrees(*open_.graph, Direction::kIn);
+    Result<std::vector<std::uint32_t>> degrees = DegreesOfRows(*open_.graph, Direction::kIn);
     ASSERT_OK(degrees);
     degrees_ = *std::move(degrees);
   }

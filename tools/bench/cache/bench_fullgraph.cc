@@ -231,7 +231,7 @@ Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobContr
   }
   RHIZOME_ASSIGN_OR_RETURN(const BenchGraph graph, OpenBenchGraph(options.graph, control));
   RHIZOME_ASSIGN_OR_RETURN(std::vector<std::uint32_t> degrees,
-                           Degrees(*graph.graph, Direction::kIn));
+                           DegreesOfRows(*graph.graph, Direction::kIn));
   GatherCounts counts(*graph.graph, options, std::move(degrees), control);
   Json results = Json::array();
   for (const std::uint32_t layers : options.layers) {
