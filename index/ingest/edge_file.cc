@@ -241,19 +241,27 @@ class EdgeReader {
         plan_->path, plan_->dialect, plan_->header, kReadEdgesPhase, take,
         [this] { return OwnBytes(); },
         [this](const TableReader& reader) {
-          ReserveEdges(reader.ShareRead());
+          ReserveRest(reader);
           return failed_.ok() ? ids_.status() : failed_;
         });
   }
 
-  /// Once a part of a text file is read, reserves memory for the edges of the rest, so
-  /// that columns do not move as they grow.
-  void ReserveEdges(double share_read) {
-    if (reserved_ || share_read == 0) return;
+  /// Once a part of a text file is read, reserves memory for the edges of the rest, so that columns
+  /// do not move as they grow.
+  void ReserveRest(const TableReader& reader) {
+    const double share = reader.ShareRead();
+    if (reserved_ || share == 0) return;
     reserved_ = true;
     constexpr double kMargin = 1.02;
-    const double left = kMargin * (1 - share_read) / share_read * static_cast<double>(file_edges_);
-    ids_.ReserveEdges(static_cast<std::uint64_t>(left));
+    const double rest = kMargin * (1 - share) / share * static_cast<double>(file_edges_);
+    ReserveEdges(rest, reader.stream());
+  }
+
+  /// Reserves memory for edges: at most one for each byte of the file, because a header may be
+  /// wrong.
+  void ReserveEdges(double edges, const InputStream& stream) {
+    ids_.ReserveEdges(
+        static_cast<std::uint64_t>(std::min(edges, static_cast<double>(stream.total_bytes()))));
   }
 
   Status ReadMatrix() {
@@ -294,7 +302,7 @@ class EdgeReader {
     const std::vector<std::string>& columns = context_.options.columns;
     const std::size_t src = !file.src && columns.front() == "dst" ? 1 : 0;
     std::vector<std::int64_t> pairs;
-    ids_.ReserveEdges(edges);
+    ReserveEdges(static_cast<double>(edges), reader->stream());
     for (std::uint64_t done = 0; done < edges;) {
       const std::uint64_t count = std::min<std::uint64_t>(kNpyBlockEdges, edges - done);
       if (apart) {
