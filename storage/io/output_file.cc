@@ -52,7 +52,7 @@ Result<OutputFile> OutputFile::Create(const Path& path, Place place) {
   if (file.error().code() != StatusCode::kNotFound) return Fail(file.error());
   return Fail(
       Status::NotFound(fmt::format("the folder '{}' does not exist, so '{}' cannot be written",
-                                   target.parent_path().string(), path.string())));
+                                   path.parent_path().string(), path.string())));
 }
 
 OutputFile::OutputFile(Path path, Path temporary, std::unique_ptr<WritableFile> file)

@@ -176,7 +176,8 @@ def test_messages_name_keywords():
         assert _spelling.in_process(message) == here, (message, _spelling.in_process(message))
         assert _spelling.of_command(message) == command, (message, _spelling.of_command(message))
 
-    functions = (rz.ingest, rz.open, rz.repair, rz.backup, rz.add_array, rz.Loader, rz.Graph.sampler)
+    functions = (rz.ingest, rz.open, rz.repair, rz.backup, rz.add_array, rz.Loader, rz.Graph.sampler,
+                 rz.Graph.batch)
     keywords = {name for function in functions for name in inspect.signature(function).parameters}
     assert _spelling._IN_PROCESS <= keywords, _spelling._IN_PROCESS - keywords
     helps = [subprocess.run([str(rz.cli.program()), verb, "--help-all"], capture_output=True, text=True, check=True).stdout

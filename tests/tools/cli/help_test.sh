@@ -69,7 +69,7 @@ shown = set(re.findall(r"(?m)^  (?:-\w,)?--([\w-]+)", text))
 shown |= set(re.findall(r"(?m)^  ([a-z][\w-]*)", text.partition("Settings, each given as --set")[2]))
 listed = [option["name"] for option in described["options"] if option["section"] != "models"]
 assert described["verb"] == "rhizome " + sys.argv[1], described["verb"]
-assert set(listed) == shown - {"help", "help-all", "json", "progress", "set"}, set(listed) ^ shown
+assert set(listed) == shown - {"help", "help-all", "json", "progress", "log", "set"}, set(listed) ^ shown
 assert len(listed) == len(set(listed))
 for option in described["arguments"] + described["options"]:
     assert (option["kind"] == "choice") <= bool(option["choices"]), option
