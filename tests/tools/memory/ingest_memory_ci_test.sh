@@ -19,7 +19,7 @@ id=(--store-id 00112233445566778899aabbccddeeff)
 # --- Dense ids, 2.6 M edges
 input=(--edges g/edges.npy --vertices 131072)
 code=0
-limited ingest x.rz "${input[@]}" >out 2>err || code=$?
+limited ingest x.rz "${input[@]}" --undirected >out 2>err || code=$?  # each edge twice
 [ $code -eq 137 ] || fail "the limit does not bite: exit code $code without --memory"
 expect_exit 0 limited ingest s.rz "${input[@]}" --memory 48M "${id[@]}" --json
 expect_json out 'j["spilled"] is True' 'j["partitioner"] == "hdrf"' 'j["edges"] == 20 << 17'
