@@ -139,7 +139,9 @@ std::unique_ptr<InputStream> InputStream::OfFile(std::unique_ptr<ReadableFile> f
 
 std::unique_ptr<InputStream> InputStream::OfText(std::string text, Path path) {
   auto file = std::make_unique<TextFile>(std::move(text), path);
-  return std::unique_ptr<InputStream>(new InputStream(std::move(file), std::move(path)));
+  std::unique_ptr<InputStream> stream(new InputStream(std::move(file), std::move(path)));
+  stream->is_file_ = false;
+  return stream;
 }
 
 // Chooses the decoder by the first bytes. The name counts only for a file that ends before they
@@ -147,7 +149,7 @@ std::unique_ptr<InputStream> InputStream::OfText(std::string text, Path path) {
 Status InputStream::Begin() {
   RHIZOME_ASSIGN_OR_RETURN(const auto head, raw_->Peek());
   const Compression cut = CutOffCompression(raw_->path(), head);
-  if (cut != Compression::kNone) return TruncatedFile(raw_->path(), cut);
+  if (is_file_ && cut != Compression::kNone) return TruncatedFile(raw_->path(), cut);
   compression_ = CompressionOf(head);
   decoder_ = MakeDecoder(compression_, *raw_);
   return Status::Ok();

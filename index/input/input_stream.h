@@ -75,6 +75,7 @@ class InputStream {
   std::unique_ptr<RawFile> raw_;
   std::unique_ptr<Decoder> decoder_;  // null until the first read
   Compression compression_ = Compression::kNone;
+  bool is_file_ = true;  // its name may say how it is compressed
 };
 
 }  // namespace rhizome

@@ -394,7 +394,7 @@ TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
       };
       const std::uint64_t count = expected.size();
       EXPECT_STATUS(add(write("more.npy", count + 1)), kInvalidArgument);
-      if (any_deleted) {
+      if (any_deleted && count > 1) {  // a file without rows has no row of a wrong vertex
         const auto fewer = add(write("fewer.npy", count - 1));
         EXPECT_STATUS(fewer, kInvalidArgument);
         EXPECT_THAT(testing::AsStatus(fewer).message(), HasSubstr("deleted"));

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "index/ingest/column_roles.h"
 #include "index/input/npy.h"
@@ -232,6 +234,16 @@ TEST_F(SniffTest, ColumnsWithoutNamesAreRefusedUnlessTheyHaveOneReading) {
                 {"i.csv", "no column for src", "ids of vertices (such as id"});
   ExpectRefused({.edges = {Write("o.tsv", "1\n2\n")}}, {"an edge has two ends", "`nodes`"});
   ExpectRefused({.nodes = Write("n.tsv", "0\t5\n1\t6\n")}, {"n.tsv", "`node_columns=id,label`"});
+}
+
+TEST_F(SniffTest, CompressedFilesMayBeEmptyInside) {
+  const Path nodes = Write("n.tsv", "1\n2\n");
+  for (const auto& [name, bytes] :
+       {std::pair("e.tsv.gz", testing::Gzip("")), std::pair("e.tsv.zst", testing::Zstd("")),
+        std::pair("e.tsv.bz2", testing::Bzip2("")), std::pair("e.tsv.xz", testing::Xz(""))}) {
+    std::ofstream(dir_ / name, std::ios::binary) << bytes;
+    EXPECT_EQ(Ingested({.edges = {dir_ / name}, .nodes = nodes}).info.vertices, 2U) << name;
+  }
 }
 
 TEST_F(SniffTest, FilesMayDifferInDelimiterHeaderAndOrder) {
