@@ -542,7 +542,7 @@ class Catalog::Impl {
   /// later log has a record of the same column family. If the log with the next commit is gone
   /// before it was read, the commit in memory hides the later one in a table.
   Status ReadTables() {
-    in_tables_.reset();
+    std::optional<CommitRecord> latest;
     std::vector<rocksdb::LiveFileMetaData> tables;
     Ask([&] { db_->GetLiveFilesMetaData(&tables); });
     rocksdb::Options options;
@@ -560,8 +560,9 @@ class Catalog::Impl {
       if (!at->Valid() || at->key() != rocksdb::Slice(kCurrentKey)) continue;
       const auto record = Decode(at->value().ToStringView());
       if (!record) continue;  // Current reports it
-      if (!in_tables_ || IsBefore(*in_tables_, *record)) in_tables_ = *record;
+      if (!latest || IsBefore(*latest, *record)) latest = *record;
     }
+    in_tables_ = latest;  // after an error, the state before remains
     return Status::Ok();
   }
 
