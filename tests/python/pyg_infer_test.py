@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """rhizome.pyg.infer: block by block and layer by layer, it equals the model applied to the whole
 graph at once."""
-import contextlib
 import itertools
 import logging
 import os
@@ -9,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from package import FOLDER, SEED, Example, folder, np, raises, run, rz
+from package import FOLDER, SEED, Example, folder, logged, np, raises, run, rz
 from pyg_package import torch
 from torch import nn
 from torch_geometric.nn import (
@@ -21,19 +20,6 @@ from rhizome.pyg._networks import OtherModel, network_of
 
 RNG = np.random.default_rng(SEED)
 torch.manual_seed(SEED)
-
-
-@contextlib.contextmanager
-def logged():
-    """Collects what is logged as warnings of rhizome."""
-    said = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())
-    logging.getLogger("rhizome").addHandler(handler)
-    try:
-        yield said
-    finally:
-        logging.getLogger("rhizome").removeHandler(handler)
 
 
 def close(a, b):
