@@ -1,5 +1,5 @@
 rhizome_layer(cache
-  MODULES policy pool lists layout disk_cache kernels job feed blocks full_graph ranges ranks
+  MODULES policy pool lists layout disk_cache kernels job tables feed blocks full_graph ranges ranks
   DESCRIPTION "caches, minibatches, kernels, plans of full-graph training, ranks"
   USES storage index
   BATCH 8

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "edits.h"
@@ -16,15 +17,17 @@ using namespace rhizome;
 
 constexpr std::size_t kHeadBytes = 40;  // magic, version, reserved, store id, length
 
-const std::vector<std::byte>& Sample() {
-  static const auto* const sample =
-      new std::vector<std::byte>(EncodeManifest(fuzzing::SampleManifest(), fuzzing::FuzzStoreId()));
-  return *sample;
+/// Returns a manifest of version 3, or of version 6.
+const std::vector<std::byte>& Sample(bool ends = false) {
+  static const auto* const samples = new std::array<std::vector<std::byte>, 2>{
+      EncodeManifest(fuzzing::SampleManifest(), fuzzing::FuzzStoreId()),
+      EncodeManifest(fuzzing::SampleManifestWithEnds(), fuzzing::FuzzStoreId())};
+  return (*samples)[ends ? 1 : 0];
 }
 
 /// Puts `body` between a correct header and a correct seal.
-std::vector<std::byte> Sealed(std::span<const std::byte> body) {
-  std::vector<std::byte> bytes(Sample().begin(), Sample().begin() + kHeadBytes);
+std::vector<std::byte> Sealed(std::span<const std::byte> body, bool ends = false) {
+  std::vector<std::byte> bytes(Sample(ends).begin(), Sample(ends).begin() + kHeadBytes);
   bytes.insert(bytes.end(), body.begin(), body.end());
   const std::uint64_t length = bytes.size() + sizeof(std::uint32_t);
   std::memcpy(bytes.data() + kHeadBytes - sizeof(length), &length, sizeof(length));
@@ -61,8 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (data[0] % 4 == 1) {
     Check(Sealed(std::as_bytes(input)));
   } else {
-    std::vector<std::byte> body(Sample().begin() + kHeadBytes, Sample().end() - 4);
-    Check(Sealed(fuzzing::WithEdits(std::move(body), input)));
+    const bool ends = data[0] % 4 == 3;
+    std::vector<std::byte> body(Sample(ends).begin() + kHeadBytes, Sample(ends).end() - 4);
+    Check(Sealed(fuzzing::WithEdits(std::move(body), input), ends));
   }
   return 0;
 }
@@ -71,5 +75,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::vector<Seed> seeds;
   AddChanged(seeds, Joined({0}, Sample()), 1, 200);
   AddEdits(seeds, {2}, Sample().size() - kHeadBytes - 4, 4000);
+  AddChanged(seeds, Joined({0}, Sample(true)), 1, 200);
+  AddEdits(seeds, {3}, Sample(true).size() - kHeadBytes - 4, 4000);
   return seeds;
 }

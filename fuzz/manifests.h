@@ -32,4 +32,20 @@ inline Manifest SampleManifest() {
   return manifest;
 }
 
+/// As above, with the ends of the edge types, and an array that is bound to a vertex type:
+/// version 6.
+inline Manifest SampleManifestWithEnds() {
+  Manifest manifest = SampleManifest();
+  manifest.info.vertices = 100;
+  manifest.info.edge_types = {"cites", "writes"};
+  manifest.info.edge_ends = {{0, 0}, {1, kSeveralTypes}};
+  ArrayEntry array = manifest.arrays.front();
+  array.name = "d";
+  array.chunk_rows = 10;
+  array.attributes = {{"vertex_type", "author"}};
+  manifest.files.insert(manifest.files.begin() + 1, {"arrays/d/c.3.0", 80, {}, 3});
+  manifest.arrays.push_back(array);
+  return manifest;
+}
+
 }  // namespace rhizome::fuzzing

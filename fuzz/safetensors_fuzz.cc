@@ -45,12 +45,18 @@ TensorFile SampleFile() {
   return file;
 }
 
-std::string SampleShape() {
+std::string SampleShape(bool typed) {
   ModelShape shape;
   shape.spec.layers = 2;
   shape.spec.hidden = 16;
   shape.inputs = 5;
   shape.classes = 3;
+  if (typed) {
+    shape.inputs = shape.spec.hidden;
+    shape.vertex_types = {"paper", "venue"};
+    shape.relations = {"cites"};
+    shape.typed_inputs = {{.array = "feat", .dim = 5}, {}};
+  }
   return EncodeModelShape(shape);
 }
 
@@ -130,7 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       CheckText({reinterpret_cast<const char*>(input.data()), input.size()});
       break;
     default:
-      CheckText(fuzzing::WithEdits(SampleShape(), input));
+      CheckText(fuzzing::WithEdits(SampleShape(data[0] % 2 == 0), input));
   }
   return 0;
 }
@@ -150,12 +156,14 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
         R"({"a": {"dtype": "F32", "shape": [0], "data_offsets": 0}})",
         R"({"a": {"dtype": "I8", "shape": [0], "data_offsets": [0, 0]}})", R"({"a": {}, "a": {}})"})
     seeds.push_back(Joined({2}, header));
-  AddChanged(seeds, Joined({3}, SampleShape()), 1, 300);
-  AddEdits(seeds, {4}, SampleShape().size(), 1200);
+  for (const bool typed : {false, true}) {
+    AddChanged(seeds, Joined({3}, SampleShape(typed)), 1, 300);
+    AddEdits(seeds, {static_cast<std::uint8_t>(typed ? 4 : 9)}, SampleShape(typed).size(), 1200);
+  }
   for (const char* const key : {"format", "kind", "layers", "inputs", "hidden", "classes",
                                 "dropout", "normalize_features", "no_edges"}) {
     for (const char* const value : {"7", "0", "-1", "1e9", "\"gcn\"", "\"x\"", "true", "null"}) {
-      std::string text = SampleShape();
+      std::string text = SampleShape(/*typed=*/false);
       const std::size_t begin = text.find(':', text.find('"' + std::string(key) + '"')) + 1;
       const std::size_t end = text.find_first_of(",}", begin);
       text.replace(begin, end - begin, value);

@@ -103,8 +103,10 @@ rhizome_fuzz(update_file RUNS 1000 STORE COVERS tools/verbs/update_file.cc tools
   tools/import/stored_texts.cc
   LIBS ${disk} CLI11::CLI11 ${json})
 rhizome_fuzz(safetensors RUNS 4600 COVERS cache/job/safetensors.cc gnn/models/model_shape.cc
-  EXCEPT "Load|Save|ToHex|EncodeSafetensors"
-  SOURCES gnn/models/model_shape.cc gnn/models/model_options.cc LIBS fmt::fmt ${json})
+  gnn/models/shape_types.cc
+  EXCEPT "Load|Save|ToHex|EncodeSafetensors|NameShapeTypes|NumbersOfTypes"
+  SOURCES gnn/models/model_shape.cc gnn/models/model_options.cc gnn/models/shape_types.cc
+  LIBS fmt::fmt ${json})
 rhizome_fuzz(command_line RUNS 145000 COVERS index/input/number.cc index/topology/external_id.cc
   tools/cli/flag_values.cc
   EXCEPT "ToString"

@@ -20,10 +20,10 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build/release"
 LEDGER = ROOT / "tests/SOAK.tsv"
 COLUMNS = "test\tcommit\tseeds\thours\tfailed\tflaky\trepeat\n"
 AT_ONCE = 3
+PERTURB = "165"  # as in tools/test.sh
 SHOWN_LINES = 40
 DRAWS = re.compile("SEED|test_seed|hostile.sh")
 RUN = "[ RUN      ] "
@@ -33,10 +33,11 @@ FAILED = re.compile(r"^\[  FAILED  \] ([^\s,]+).* \(\d+ ms\)$", re.M)
 class Test:
     """A script, or those cases of a shard that draw."""
 
-    def __init__(self, listed, cases=None):
+    def __init__(self, listed, build):
         properties = {p["name"]: p["value"] for p in listed["properties"]}
         environment = dict(value.split("=", 1) for value in properties.get("ENVIRONMENT", []))
         self.name = listed["name"]
+        self.build = build
         self.shard = int(environment.pop("GTEST_SHARD_INDEX", 0)), int(environment.pop("GTEST_TOTAL_SHARDS", 0))
         environment.pop("RHIZOME_COUNTS", None)  # those are of a run of ctest
         self.environment = environment
@@ -48,6 +49,8 @@ class Test:
         self.cases = given or (self.cases_of_shard() if self.shard[1] else [])
         self.is_binary = bool(self.cases)
         self.target = self.binary if self.is_binary else self.name
+        if build != "release":
+            self.target = f"{build}/{self.target}"
 
     def cases_of_shard(self):
         listed = subprocess.run([*self.command, "--gtest_list_tests"], capture_output=True, text=True).stdout
@@ -70,10 +73,11 @@ class Test:
         return bool(self.cases) if self.is_binary else re.search(only, self.name)
 
     def repeat(self, seed, case):
-        seeds = f"RHIZOME_TEST_SEED={seed} PYTHONHASHSEED={seed}"
+        given = f"MALLOC_PERTURB_={PERTURB} RHIZOME_TEST_SEED={seed}"
         if self.is_binary:
-            return f"RHIZOME_TEST_SEED={seed} build/release/bin/{self.binary} --gtest_filter='{case}'"
-        return f"{seeds} ctest --test-dir build/release --output-on-failure -R '^{self.name}$'"
+            return f"{given} build/{self.build}/bin/{self.binary} --gtest_filter='{case}'"
+        return (f"{given} PYTHONHASHSEED={seed} ctest --test-dir build/{self.build} --output-on-failure "
+                f"-R '^{self.name}$'")
 
 
 class Processes:
@@ -135,7 +139,8 @@ class Soak:
         self.lock = threading.Lock()
         self.counts = collections.defaultdict(lambda: [0, 0.0])  # seeds and seconds of a target
         self.failures = []  # rows of the ledger
-        self.tests = [test for test in all_tests() if test.may_draw() and test.keep(options.only)]
+        self.folder = ROOT / "build" / options.build
+        self.tests = [test for test in all_tests(options.build) if test.may_draw() and test.keep(options.only)]
         self.turns = self.draw()
 
     def draw(self):
@@ -182,7 +187,7 @@ class Soak:
 
     def run(self, test, seed, cases):
         environment = {**os.environ, **test.environment, "RHIZOME_TEST_SEED": str(seed), "PYTHONHASHSEED": str(seed),
-                       "RHIZOME_TEST_PATIENCE": "10"}
+                       "RHIZOME_TEST_PATIENCE": "10", "MALLOC_PERTURB_": PERTURB}
         filters = [f"--gtest_filter={':'.join(cases)}"] if test.is_binary else []
         return self.processes.run(test.command + filters, test.seconds, cwd=test.folder, env=environment)
 
@@ -202,7 +207,7 @@ class Soak:
 
     def compile(self):
         """Compiles one source after the other, past the compiler cache and to nowhere."""
-        commands = json.loads((BUILD / "compile_commands.json").read_text())
+        commands = json.loads((self.folder / "compile_commands.json").read_text())
         while not self.processes.ended:
             entry = random.choice(commands)
             command = shlex.split(entry["command"])
@@ -221,23 +226,27 @@ class Soak:
               f"{sum(row[3] for row in self.failures)} failed, {sum(row[4] for row in self.failures)} flaky")
 
 
-def all_tests():
-    listed = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", "quick|ci"],
+def all_tests(build):
+    listed = subprocess.run(["ctest", "--test-dir", ROOT / "build" / build, "--show-only=json-v1", "-L", "quick|ci"],
                             capture_output=True, check=True)
     for test in json.loads(listed.stdout)["tests"]:
         # What is not built has no command; what counts for others has nothing to count here.
         if test.get("command") and not any(p["name"] == "DEPENDS" for p in test["properties"]):
-            yield Test(test)
+            yield Test(test, build)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/soak.sh", add_help=False)
+    parser.add_argument("--build", default="release")
     parser.add_argument("--hours", type=float)
     parser.add_argument("--only", default=".")
     parser.add_argument("--seeds", type=int)
-    soak = Soak(parser.parse_args())
+    options = parser.parse_args()
+    if not (ROOT / "build" / options.build / "compile_commands.json").exists():
+        sys.exit(f"soak.sh: there is no build/{options.build}; build it (`cmake --preset {options.build}`)")
+    soak = Soak(options)
     if not soak.tests:
-        sys.exit("soak.sh: nothing that is built in build/release and matches draws a seed")
+        sys.exit(f"soak.sh: nothing that is built in build/{options.build} and matches draws a seed")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     threads = [threading.Thread(target=soak.work) for _ in range(AT_ONCE)]
     compiler = threading.Thread(target=soak.compile)

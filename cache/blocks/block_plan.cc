@@ -34,9 +34,12 @@ void CutRun(std::uint64_t first, std::uint64_t last, std::uint64_t block_rows,
     if (edges.of) {
       const std::uint64_t most_end = end;
       std::uint64_t sum = edges.of(begin);
+      std::uint64_t groups = std::min<std::uint64_t>(sum, edges.relations);
       for (end = begin + 1; end < most_end; ++end) {
-        sum += edges.of(end);
-        if (sum > edges.most) break;
+        const std::uint64_t of_target = edges.of(end);
+        sum += of_target;
+        groups += std::min<std::uint64_t>(of_target, edges.relations);
+        if (sum > edges.most || groups > edges.most_groups) break;
       }
     }
     blocks.push_back({.begin = static_cast<Row>(begin), .end = static_cast<Row>(end)});
@@ -90,12 +93,18 @@ Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
 
 // Plans a block: (1) Sample draws the neighbours of each target, as rows; (2) NumberRows numbers
 // the distinct rows and decides whether one window holds all of them; (3) SortLists sorts each list
-// and converts its rows to numbers; (4) Stage groups the rows by window and chunk.
+// and converts its rows to numbers, and FormGroups divides it by relation, unless edges keep their
+// relations; (4) Stage groups the rows by window and chunk.
 Result<BlockLists> BlockPlanner::Plan(const Block& block) {
   BlockLists lists;
   RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
   NumberRows(lists);
   SortLists(lists);
+  if (options_.edge_relations) {
+    KeepRelations(lists);
+  } else if (options_.draw.relations > 0) {
+    FormGroups(lists);
+  }
   Stage(lists);
   return lists;
 }
@@ -123,6 +132,7 @@ Status BlockPlanner::PlanChunks(const Block& block, BlockReads& reads) {
 // Sets targets, offsets and neighbours; the neighbours are still rows, not numbers.
 Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   lists.stage_rows = std::max<std::uint64_t>(options_.stage_rows, 1);
+  relations_.clear();
   lists.targets.reserve(block.rows());
   const RowOrder* const order = options_.target_order;
   for (Row place = block.begin; place < block.end; ++place) {
@@ -138,6 +148,7 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   std::uint64_t edges = 0;
   for (const Row row : lists.targets) edges += EdgesOfRow(options_, row);
   lists.neighbors.reserve(edges);
+  if (options_.draw.relations > 0) relations_.reserve(edges);
   if (options_.draw.weights && graph_->info().weighted) lists.weights.reserve(edges);
   for (std::span<const Row> left = lists.targets; !left.empty();) {
     const std::size_t part = PartOf(left);
@@ -179,6 +190,12 @@ Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists)
   }
   if (options_.draw.weights)
     lists.weights.insert(lists.weights.end(), drawn_.weights.begin(), drawn_.weights.end());
+  if (options_.draw.relations > 0) {
+    const std::vector<TypeId>& relation_of = options_.draw.relation_of;
+    for (const TypeId type : drawn_.types)
+      relations_.push_back(relation_of.empty() ? type : relation_of[type]);
+    relations_.resize(lists.neighbors.size(), relation_of.empty() ? TypeId{0} : relation_of[0]);
+  }
   for (std::size_t t = 0; t < targets.size(); ++t) {
     lists.offsets.push_back(static_cast<std::uint32_t>(before + drawn_.offsets[t + 1]));
   }
@@ -191,7 +208,7 @@ void BlockPlanner::NumberRows(BlockLists& lists) {
   for (const Row row : lists.targets) beside += read_.Test(static_cast<std::uint64_t>(row)) ? 0 : 1;
   std::size_t count = 0;
   read_.ForEach([&](std::uint64_t) { ++count; });
-  const bool one_window = count + beside <= lists.stage_rows;
+  const bool one_window = !options_.edge_relations && count + beside <= lists.stage_rows;
   if (one_window) {
     for (const Row row : lists.targets) read_.Set(static_cast<std::uint64_t>(row));
     count += beside;
@@ -208,10 +225,11 @@ void BlockPlanner::NumberRows(BlockLists& lists) {
 }
 
 // Sorts each list and converts its rows to numbers.
-void BlockPlanner::SortLists(BlockLists& lists) const {
+void BlockPlanner::SortLists(BlockLists& lists) {
   const std::size_t targets = lists.targets.size();
   ComputeFor(PiecesOf(targets, kListsOfTask), [&](std::size_t task) {
     const std::size_t last = std::min(targets, (task + 1) * kListsOfTask);
+    if (options_.draw.relations > 0) return SortRelated(task * kListsOfTask, last, lists);
     if (!lists.weights.empty()) return SortWeighted(task * kListsOfTask, last, lists);
     for (std::size_t t = task * kListsOfTask; t < last; ++t) {
       const auto begin = lists.neighbors.begin() + lists.offsets[t];
@@ -241,6 +259,68 @@ void BlockPlanner::SortWeighted(std::size_t first, std::size_t last, BlockLists&
       lists.weights[e++] = std::bit_cast<float>(static_cast<std::uint32_t>(edge));
     }
   }
+}
+
+/// As above, by (relation, row, weight), or with edge_relations by (row, relation, weight).
+void BlockPlanner::SortRelated(std::size_t first, std::size_t last, BlockLists& lists) {
+  struct Edge {
+    std::uint64_t key;
+    std::uint32_t row;
+    std::uint32_t weight;
+    std::uint16_t relation;
+    bool operator<(const Edge& other) const {
+      return key != other.key ? key < other.key : weight < other.weight;
+    }
+  };
+  constexpr std::uint32_t kRowBits = 32, kRelationBits = 16;
+  const bool weighted = !lists.weights.empty();
+  std::vector<Edge> edges;
+  for (std::size_t t = first; t < last; ++t) {
+    edges.clear();
+    for (std::size_t e = lists.offsets[t]; e < lists.offsets[t + 1]; ++e) {
+      const std::uint32_t row = lists.neighbors[e];
+      const std::uint16_t relation = relations_[e];
+      edges.push_back({options_.edge_relations ? std::uint64_t{row} << kRelationBits | relation
+                                               : std::uint64_t{relation} << kRowBits | row,
+                       row, weighted ? std::bit_cast<std::uint32_t>(lists.weights[e]) : 0,
+                       relation});
+    }
+    std::sort(edges.begin(), edges.end());
+    std::size_t e = lists.offsets[t];
+    for (const Edge& edge : edges) {
+      relations_[e] = edge.relation;
+      lists.neighbors[e] = static_cast<std::uint32_t>(read_.Rank(edge.row));
+      if (weighted) lists.weights[e] = std::bit_cast<float>(edge.weight);
+      ++e;
+    }
+  }
+}
+
+/// Divides the sorted lists into groups.
+void BlockPlanner::FormGroups(BlockLists& lists) const {
+  lists.group_begin.reserve(lists.targets.size() + 1);
+  lists.group_begin.push_back(0);
+  lists.group_offsets.push_back(0);
+  for (std::size_t t = 0; t < lists.targets.size(); ++t) {
+    for (std::uint32_t e = lists.offsets[t]; e < lists.offsets[t + 1]; ++e) {
+      if (e == lists.offsets[t] || relations_[e] != relations_[e - 1]) {
+        lists.relation.push_back(relations_[e]);
+        lists.group_offsets.push_back(e);
+      }
+      lists.group_offsets.back() = e + 1;
+    }
+    lists.group_begin.push_back(static_cast<std::uint32_t>(lists.relation.size()));
+  }
+}
+
+/// Gives the sorted lists the relations of their edges.
+void BlockPlanner::KeepRelations(BlockLists& lists) {
+  lists.relation = std::move(relations_);
+  lists.linked_before.reserve(lists.offsets.size());
+  lists.linked_before.push_back(0);
+  for (std::size_t t = 0; t < lists.targets.size(); ++t)
+    lists.linked_before.push_back(lists.linked_before.back() +
+                                  (lists.offsets[t] < lists.offsets[t + 1] ? 1 : 0));
 }
 
 void BlockPlanner::Stage(BlockLists& lists) {

@@ -38,12 +38,17 @@ struct Block {
   std::uint64_t rows() const { return static_cast<std::uint64_t>(end - begin); }
 };
 
-/// Limit on the edges of a block: it ends before the target that would exceed `most`, but has at
-/// least one target. This bounds the memory for lists of high-degree vertices.
+/// Limit on the edges and groups of a block: it ends before the target that would exceed a limit,
+/// but has at least one target. This bounds the memory for lists of high-degree vertices, and for
+/// the states of groups.
 struct BlockEdges {
   std::uint64_t most = ~std::uint64_t{0};
   /// number of edges of the target at a position; empty: no limit
   std::function<std::uint64_t(std::uint64_t place)> of;
+
+  /// Limit on groups. A target has at most as many as it has edges, and at most `relations`.
+  std::uint64_t most_groups = ~std::uint64_t{0};
+  std::uint32_t relations = 0;  ///< 0: no limit on groups
 };
 
 /// Cuts the positions [0, row_count) into as few blocks of up to `block_rows` rows (rounded up to
@@ -86,6 +91,32 @@ struct BlockLists {
   std::vector<std::uint32_t> offsets;    ///< [targets + 1]
   std::vector<std::uint32_t> neighbors;  ///< row numbers, ascending for each target
 
+  /// If grouped by relation (PassDrawOptions::relations): the groups of target t are
+  /// [group_begin[t], group_begin[t + 1]), by ascending relation, and `neighbors` ascend within
+  /// each.
+  std::vector<std::uint32_t> group_begin;    ///< [targets + 1], or empty: not grouped
+  std::vector<std::uint32_t> group_offsets;  ///< [groups + 1], ranges of edges
+
+  /// [groups]; or with BlockPlannerOptions::edge_relations [edges]: the edges of a target are then
+  /// in ascending order of (number, relation).
+  std::vector<std::uint16_t> relation;
+
+  /// With BlockPlannerOptions::edge_relations: number of targets before each target that have
+  /// edges, [targets + 1]; otherwise empty.
+  std::vector<std::uint32_t> linked_before;
+
+  bool grouped() const { return !group_begin.empty(); }
+  bool related() const { return !linked_before.empty(); }
+
+  /// Returns the ranges of edges of the lists that are reduced: groups, or targets.
+  std::span<const std::uint32_t> list_offsets() const {
+    return grouped() ? group_offsets : offsets;
+  }
+  std::size_t list_count() const { return list_offsets().size() - 1; }
+
+  /// Returns the number of lists for which state is kept from window to window.
+  std::size_t state_count() const { return related() ? linked_before.back() : list_count(); }
+
   /// [edges], if requested: the weight of each neighbour's edge. Weights of parallel edges are in
   /// ascending order, so that the lists do not depend on the order of edges in the store.
   std::vector<float> weights;
@@ -123,6 +154,10 @@ struct BlockPlannerOptions {
   const RowOrder* source_order = nullptr;  ///< null: as stored. Borrowed
   const RowOrder* target_order = nullptr;
   OwnWindows own = {};
+
+  /// With relations: lists are not grouped, but have the relation of each edge. Own rows then
+  /// always have separate windows.
+  bool edge_relations = false;
   /// Degrees in the direction that is walked; unused without edges. Borrowed
   std::span<const std::uint32_t> degrees = {};
 };
@@ -133,6 +168,12 @@ struct BlockReads {
   std::uint64_t rows = 0;  ///< number of distinct rows, summed over the blocks
   std::uint64_t blocks = 0;
 };
+
+/// Returns the maximum number of groups of a target for which a block keeps state
+/// (BlockEdges::relations). If edges keep their relations, all edges of a target are one group.
+inline std::uint32_t GroupsOfTarget(const BlockPlannerOptions& options) {
+  return options.edge_relations ? 1 : options.draw.relations;
+}
 
 /// Returns the maximum number of edges that a layer uses for a row.
 std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row);
@@ -161,8 +202,11 @@ class BlockPlanner {
   Status SamplePart(std::span<const Row> targets, BlockLists& lists);
   std::size_t PartOf(std::span<const Row> targets) const;
   void NumberRows(BlockLists& lists);
-  void SortLists(BlockLists& lists) const;
+  void SortLists(BlockLists& lists);
   void SortWeighted(std::size_t first, std::size_t last, BlockLists& lists) const;
+  void SortRelated(std::size_t first, std::size_t last, BlockLists& lists);
+  void FormGroups(BlockLists& lists) const;
+  void KeepRelations(BlockLists& lists);
   void Stage(BlockLists& lists);
   template <typename T>
   void StageRows(std::span<const T> rows, BlockLists& lists) const;
@@ -173,6 +217,7 @@ class BlockPlanner {
   RankBitmap read_;                   // rows of the current block; clear between blocks
   std::vector<VertexId> seeds_;
   SampledSubgraph drawn_;
+  std::vector<std::uint16_t> relations_;  // [edges of the block], if there are relations
 };
 
 /// Counts the reads of all blocks. Errors: as BlockPlanner::Create and Plan; kInterrupted.

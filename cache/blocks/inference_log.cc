@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint32_t kMaxLayer = 64;
+// Models have up to 64 layers; the merged array and the rows before the first layer follow them.
+constexpr std::uint32_t kMaxLayer = 65;
 
 Status Corrupt(std::string_view what) {
   return Status::Corruption(fmt::format("inference log: {}; run without `resume`", what));

@@ -6,7 +6,9 @@
 
 #include "cache/feed/feature_decoder.h"
 #include "index/input/convert.h"
+#include "index/topology/type_rows.h"
 #include "storage/array/array_facts.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -48,8 +50,13 @@ std::uint64_t CountNonFinite(std::span<const float> rows, std::size_t dim) {
   return count;
 }
 
-Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray& array,
-                                    const DeltaRows* delta, const JobControl& control) {
+namespace {
+
+/// `counts`: returns whether a vertex counts.
+template <typename Counts>
+Result<NonFiniteRows> FindAmong(const GraphSnapshot& graph, const ChunkArray& array,
+                                const DeltaRows* delta, const JobControl& control,
+                                const Counts& counts) {
   const ArrayEntry& entry = array.entry();
   NonFiniteRows found;
   if (!IsFloat(entry.dtype) && !NullOf(entry.attributes)) return found;
@@ -60,6 +67,7 @@ Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray
       std::max<std::uint64_t>(entry.sharded() ? entry.inner_rows : entry.chunk_rows, 1);
   std::vector<std::byte> stored;
   std::vector<float> floats;
+  const auto type = TypeNamed(graph.vertex_types(), BoundType(entry));
   for (std::uint64_t first = 0; first < all; first += at_once) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "checking for NaN", .done = first, .total = all, .detail = {}}));
@@ -77,7 +85,9 @@ Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray
     ForNonFinite(floats, entry.dim, [&](std::size_t row) {
       const Result<VertexId> vertex = graph.VertexAt(static_cast<Row>(first + row));
       if (!vertex) status = vertex.error();
-      if (!vertex || graph.IsDeleted(*vertex)) return;
+      if (!vertex || graph.IsDeleted(*vertex) || !counts(*vertex)) return;
+      // The rows of other types are NaN in a bound array.
+      if (type && ValueOrThrow(graph.TypeOf(*vertex)) != *type) return;
       ++found.rows;
       found.first = std::min(found.first.value_or(*vertex), *vertex);
     });
@@ -86,11 +96,22 @@ Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray
   return found;
 }
 
+}  // namespace
+
+Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray& array,
+                                    const DeltaRows* delta, const JobControl& control) {
+  return FindAmong(graph, array, delta, control, [](VertexId) { return true; });
+}
+
 Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, std::string_view array,
-                                    const JobControl& control) {
+                                    const JobControl& control,
+                                    std::span<const FeatureInput> inputs) {
   RHIZOME_ASSIGN_OR_RETURN(const auto opened, graph.store().OpenArray(array));
   const auto delta = DeltaRows::Of(graph.Snapshot(), opened->entry());
-  return FindNonFinite(graph, *opened, delta.get(), control);
+  return FindAmong(graph, *opened, delta.get(), control, [&](VertexId vertex) {
+    const Result<TypeId> type = graph.TypeOf(vertex);
+    return inputs.empty() || !type || inputs[*type].array == array;
+  });
 }
 
 }  // namespace internal

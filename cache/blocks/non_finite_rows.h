@@ -10,6 +10,7 @@
 #include "rhizome/chunk_array.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/status.h"
 
 namespace rhizome {
@@ -30,10 +31,12 @@ struct NonFiniteRows {
 Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, const ChunkArray& array,
                                     const DeltaRows* delta, const JobControl& control);
 
-/// As above, for an array of the graph's store, with its changes up to the snapshot. Errors: also
-/// kNotFound.
+/// As above, for an array of the graph's store, with its changes up to the snapshot. `inputs`: the
+/// array of each vertex type of the graph, so that only vertices whose type has this array count;
+/// empty: all vertices. Errors: also kNotFound.
 Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, std::string_view array,
-                                    const JobControl& control);
+                                    const JobControl& control,
+                                    std::span<const FeatureInput> inputs = {});
 
 }  // namespace internal
 }  // namespace rhizome

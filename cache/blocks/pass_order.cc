@@ -82,9 +82,13 @@ class PassTrace {
   Result<PassReadCounts> Count() {
     const std::uint64_t rows = lists_.rows.size();
     const std::vector<bool> none_done(ChunksOf(rows, pass_.output_chunk_rows), false);
-    const BlockEdges edges{.most = pass_.block_edges, .of = [&](std::uint64_t place) {
-                             return std::uint64_t{ReadsOf(static_cast<Row>(place)).size()};
-                           }};
+    const BlockEdges edges{.most = pass_.block_edges,
+                           .of =
+                               [&](std::uint64_t place) {
+                                 return std::uint64_t{ReadsOf(static_cast<Row>(place)).size()};
+                               },
+                           .most_groups = pass_.block_groups,
+                           .relations = GroupsOfTarget(pass_.planner)};
     for (const Block& block :
          MakeBlocks(rows, pass_.output_chunk_rows, pass_.block_rows, none_done, edges)) {
       AddBlock(block);
@@ -109,7 +113,7 @@ class PassTrace {
     }
     reads_.rows += count;
     ++reads_.blocks;
-    const bool one_window = count <= pass_.planner.stage_rows;
+    const bool one_window = !pass_.planner.edge_relations && count <= pass_.planner.stage_rows;
     const OwnWindows own = one_window ? OwnWindows{false, false} : pass_.planner.own;
     if (own.before) AddOwn(block);
     for (Row place = block.begin; one_window && place < block.end; ++place) {
@@ -212,11 +216,15 @@ class Counting {
 std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
                                 const std::vector<bool>& done) {
   const RowOrder* const order = pass.planner.target_order;
-  const BlockEdges edges{.most = pass.block_edges, .of = [&](std::uint64_t place) {
-                           return EdgesOfRow(pass.planner, order == nullptr
-                                                               ? static_cast<Row>(place)
-                                                               : order->RowAt(place));
-                         }};
+  const BlockEdges edges{.most = pass.block_edges,
+                         .of =
+                             [&](std::uint64_t place) {
+                               return EdgesOfRow(pass.planner, order == nullptr
+                                                                   ? static_cast<Row>(place)
+                                                                   : order->RowAt(place));
+                             },
+                         .most_groups = pass.block_groups,
+                         .relations = GroupsOfTarget(pass.planner)};
   return MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, done, edges);
 }
 

@@ -26,6 +26,7 @@ struct PassReads {
   std::uint64_t output_chunk_rows = 1;
   std::uint64_t block_rows = 1;
   std::uint64_t block_edges = ~std::uint64_t{0};
+  std::uint64_t block_groups = ~std::uint64_t{0};
   std::uint64_t cache_chunks() const { return reader.cache_bytes / source_chunk_bytes; }
 };
 

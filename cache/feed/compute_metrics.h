@@ -5,10 +5,11 @@
 #include <optional>
 #include <span>
 
+#include "rhizome/export.h"
 #include "rhizome/task_metrics.h"
 
 namespace rhizome {
-inline namespace internal {
+inline namespace RHIZOME_API internal {
 
 /// Label value that marks an unknown label.
 inline constexpr std::uint8_t kMissingFlag = 255;

@@ -66,7 +66,12 @@ struct ChoiceNames<Prefetch> {
 
 template <typename Visit, typename... Data>
 void EachDataField(Visit&& visit, Data&... data) {
-  visit(Option{"data.features", "features", "Array of input features", Effect::kResolved},
+  // Front ends accept data.inputs, too.
+  visit(Option{"data.features", "features",
+               "Array of input features, or an array for each vertex type, such as "
+               "paper=feat,author=other,venue=none; each type then has weights of its own",
+               Effect::kResolved}
+            .As("NAME|TYPE=NAME,..."),
         data.features...);
   visit(Option{"data.labels", "labels", "Array of labels: classes as integers, or values",
                Effect::kResolved},
@@ -92,8 +97,10 @@ void EachSamplingField(Visit&& visit, Sampling&... sampling) {
   constexpr Effect kEffect = Effect::kResolved;
   visit(Option{"data.sampling.direction", "direction",
                "Edges to follow: in-edges, out-edges, or both as one list; equal for an undirected "
-               "store",
-               kEffect},
+               "store; auto: as in the model's training, which follows "
+               "both for models with weights by edge type, else in-edges",
+               kEffect}
+            .Absent("auto"),
         sampling.direction...);
   visit(Option{"data.sampling.weighted", "weighted",
                "Sample neighbours in proportion to edge weights", kEffect},

@@ -6,11 +6,11 @@
 #include <utility>
 #include <variant>
 
-#include "cache/feed/feature_decoder.h"
+#include "cache/feed/array_feed.h"
+#include "cache/feed/input_division.h"
+#include "cache/feed/row_types.h"
 #include "cache/feed/superbatch.h"
 #include "cache/job/bounded_queue.h"
-#include "cache/policy/schedule_history.h"
-#include "cache/pool/rank_schedule.h"
 #include "rhizome/policy.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
@@ -28,15 +28,11 @@ struct Superbatch {
   Path path;
   std::vector<SuperbatchEntry> entries;
   std::vector<MinibatchCosts> costs;
-  Trace trace;                     ///< valid until the policy is made from it
-  std::unique_ptr<Policy> policy;  // null: the policy of the previous superbatch continues
-};
+  std::vector<Trace> traces;  ///< one for each array, until the policies are made from them
 
-/// Adds the reads of the cache since `before`.
-void AddReads(const GatherStats& now, const GatherStats& before, RowReads& reads) {
-  reads += now;
-  reads -= before;
-}
+  /// One for each array; empty: the policies of the previous superbatch continue.
+  std::vector<std::unique_ptr<Policy>> policies;
+};
 
 /// A counter by which one thread reports its progress to another.
 class Progress {
@@ -64,18 +60,8 @@ class Progress {
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-/// Holding more than this multiple of the planned rows is an error.
-constexpr std::uint64_t kHeldMargin = 16;
-constexpr std::uint64_t kMaxSlots = std::uint64_t{1} << 31;
-
-/// Returns the number of slots for rows that are held outside the cache. A minibatch holds at most
-/// all rows of the graph.
-HoldLimits HoldLimitsOf(const FeedPipelineOptions& options, std::uint64_t row_count) {
-  const std::uint64_t most = std::min(kMaxSlots, kMinibatchesAlive * row_count);
-  if (options.held_rows == 0) return {.slots = most, .most = most};
-  return {.slots = std::min(options.held_rows, most),
-          .most = std::min(options.held_rows * kHeldMargin, most)};
-}
+/// Minimum read buffers of one of several arrays.
+constexpr std::size_t kMinStagingBytes = std::size_t{1} << 20;
 
 Status CheckOverRanks(const FeedPipelineOptions& options, std::uint64_t rows) {
   const std::optional<RowsOverRanks>& over_ranks = options.over_ranks;
@@ -116,26 +102,24 @@ bool KeepsHistory(const FeedPipelineOptions& options) {
 /// 4. The caller receives minibatches (Next), which keep their rows in the cache until they are
 ///    destroyed.
 ///
-/// The sampling thread owns sampler_ and next_seeds_, the thread that schedules owns history_ and
-/// over_ranks_, and the reading thread owns cache_. They communicate only through the queues. A
-/// stage that fails finishes its output queue with the error and cancels its input queue, so that
-/// no thread waits for a thread that has ended.
+/// The sampling thread owns sampler_ and next_seeds_, the thread that schedules makes the
+/// schedules of feeds_, and the reading thread reads through them. They communicate only through
+/// the queues. A stage that fails finishes its output queue with the error and cancels its input
+/// queue, so that no thread waits for a thread that has ended.
 class FeedPipeline::Impl {
  public:
   Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
-       const JobControl& control, MinibatchSampler sampler, std::unique_ptr<FeatureCache> cache,
-       const FeatureDecoder& decoder)
+       const JobControl& control, MinibatchSampler sampler, InputDivision division,
+       std::vector<std::unique_ptr<ArrayFeed>> feeds)
       : fs_(graph.store().fs()),
         options_(options),
         control_(control),
-        decoder_(decoder),
+        division_(std::move(division)),
+        row_types_(graph),
         next_seeds_(std::move(next_seeds)),
         sampler_(std::move(sampler)),
-        cache_(std::move(cache)) {
-    if (KeepsHistory(options)) history_.emplace(cache_->row_count());
-    if (options.over_ranks && options.policy == PolicyKind::kBelady)
-      over_ranks_.emplace(*options.over_ranks, cache_->frame_count());
-  }
+        feeds_(std::move(feeds)),
+        ahead_reads_(feeds_.size()) {}
 
   Status Start() {
     RHIZOME_RETURN_IF_ERROR(sampling_.Start([this] {
@@ -159,7 +143,7 @@ class FeedPipeline::Impl {
     minibatches_.Cancel();
     room_.Cancel();
     asked_.End();
-    cache_->Cancel();
+    for (const auto& feed : feeds_) feed->cache().Cancel();
     EndReading();
     static_cast<void>(sampling_.Join());
     static_cast<void>(scheduling_.Join());
@@ -167,7 +151,7 @@ class FeedPipeline::Impl {
   }
 
   Result<std::optional<Minibatch>> Next();
-  RowReaderStats reader_stats() const { return cache_->reader_stats(); }
+  RowReaderStats reader_stats() const;
 
  private:
   bool in_turns() const { return options_.overlap == Overlap::kChangeset; }
@@ -179,7 +163,6 @@ class FeedPipeline::Impl {
   void RunScheduling();
   Status ScheduleAll();
   Status Schedule(Superbatch& superbatch);
-  Result<std::unique_ptr<Policy>> MakeSchedule(const Trace& trace);
   void EndReading();
   Result<std::optional<Superbatch>> SampleSuperbatch();
   void RunReading();
@@ -187,13 +170,20 @@ class FeedPipeline::Impl {
   Status ReadSuperbatch(Superbatch superbatch);
   Result<bool> EnterPipeline();
   Result<bool> ReadAhead();
-  Status ReadFeatures(Minibatch& minibatch);
+  Status StartSchedules(Superbatch& superbatch);
+  Status ReadFeatures(Minibatch& minibatch, std::vector<RowReads>& reads);
+  Status HoldInputs(Minibatch& minibatch);
+  double UpdateSeconds() const;
+  void SetStarved(bool starved) {
+    for (const auto& feed : feeds_) feed->cache().SetStarved(starved);
+  }
 
   // Constant after construction.
   FileSystem& fs_;
   const FeedPipelineOptions options_;
   const JobControl& control_;
-  const FeatureDecoder decoder_;
+  const InputDivision division_;
+  const RowTypes row_types_;
 
   // Used by the sampling thread.
   NextSeeds next_seeds_;
@@ -202,15 +192,14 @@ class FeedPipeline::Impl {
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
 
-  // Used by the thread that schedules.
-  std::optional<ScheduleHistory> history_;
-  std::optional<RankSchedules> over_ranks_;
+  // Used by the reading thread, and by the thread that schedules. (The caller calls SetStarved.)
+  const std::vector<std::unique_ptr<ArrayFeed>> feeds_;  // one for each array
 
-  // Used by the reading thread. (The sampling thread reads constants, the caller calls SetStarved.)
-  const std::unique_ptr<FeatureCache> cache_;
+  // Used by the reading thread.
   std::uint64_t read_count_ = 0;
-  std::uint64_t entered_ = 0;   // number of minibatches that have entered the pipeline
-  MinibatchCosts ahead_costs_;  // costs of reading ahead for the next superbatch
+  std::uint64_t entered_ = 0;          // number of minibatches that have entered the pipeline
+  double ahead_seconds_ = 0;           // spent on reading ahead for the next superbatch
+  std::vector<RowReads> ahead_reads_;  // of each array, for the next superbatch
 
   // Self-synchronised. Minibatches hold rows of the cache, so their queue is destroyed before it.
   BoundedQueue<Superbatch> drawn_{1};  // passed to the scheduling thread
@@ -230,9 +219,9 @@ class FeedPipeline::Impl {
 Result<std::optional<Minibatch>> FeedPipeline::Impl::Next() {
   asked_.Advance();
   const bool starved = minibatches_.empty();
-  if (starved) cache_->SetStarved(true);
+  if (starved) SetStarved(true);
   RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
-  if (starved) cache_->SetStarved(false);
+  if (starved) SetStarved(false);
   // room_ has an entry for each minibatch, unless the pipeline was cancelled; in that case no
   // thread waits for an entry.
   if (minibatch) static_cast<void>(room_.Pop());
@@ -294,31 +283,17 @@ Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
 
 Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
   const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  if (options_.on_superbatch) RHIZOME_RETURN_IF_ERROR(options_.on_superbatch(superbatch.trace));
+  if (options_.on_superbatch)
+    RHIZOME_RETURN_IF_ERROR(options_.on_superbatch(superbatch.traces.front()));
+  const std::vector<Trace> traces = std::exchange(superbatch.traces, {});
   // An online policy keeps what it has learnt, unless the pool loses its rows.
-  if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
-    superbatch.trace = {};
-    return Status::Ok();
+  if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) return Status::Ok();
+  for (std::size_t a = 0; a < feeds_.size(); ++a) {
+    RHIZOME_ASSIGN_OR_RETURN(superbatch.policies.emplace_back(),
+                             feeds_[a]->MakeSchedule(traces[a], in_turns()));
   }
-  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy, MakeSchedule(superbatch.trace));
-  superbatch.trace = {};
   superbatch.costs.front().schedule_seconds = timer.Stop();
   return Status::Ok();
-}
-
-Result<std::unique_ptr<Policy>> FeedPipeline::Impl::MakeSchedule(const Trace& trace) {
-  ScheduleHistory* const history = history_ ? &*history_ : nullptr;
-  if (over_ranks_) {
-    if (in_turns()) over_ranks_->Empty();
-    return over_ranks_->Make(trace, history);
-  }
-  return MakePolicy({.kind = options_.policy,
-                     .frame_count = cache_->frame_count(),
-                     .key_count = cache_->row_count(),
-                     .unit_bytes = cache_->array().row_bytes(),
-                     .cost = cache_->read_cost(),
-                     .history = history},
-                    trace);
 }
 
 Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
@@ -327,6 +302,7 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
   if (!seeds) return std::optional<Superbatch>();
   Superbatch superbatch;
   superbatch.number = superbatch_count_++;
+  superbatch.traces.resize(feeds_.size());
   superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", superbatch.number);
   RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
   while (seeds) {
@@ -336,7 +312,7 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
     const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
-    AddStep(minibatch, superbatch.trace);
+    division_.AddStep(minibatch, superbatch.traces);
     superbatch.costs.emplace_back().sample_seconds = timer.Stop();
     if (superbatch.costs.size() == options_.superbatch) break;
     seeds = next_seeds_();
@@ -344,7 +320,7 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
   RHIZOME_DCHECK(superbatch.entries.size() == superbatch.costs.size() &&
-                 superbatch.entries.size() == superbatch.trace.steps());
+                 superbatch.entries.size() == superbatch.traces.front().steps());
   return std::optional<Superbatch>(std::move(superbatch));
 }
 
@@ -373,7 +349,7 @@ Status FeedPipeline::Impl::ReadAll() {
     }
     RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
     if (in_turns()) {
-      cache_->Discard();
+      for (const auto& feed : feeds_) feed->cache().Discard();
       used_.Advance();
     }
   }
@@ -382,24 +358,32 @@ Status FeedPipeline::Impl::ReadAll() {
 Status FeedPipeline::Impl::ReadSuperbatch(Superbatch superbatch) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
   WaitUntilAsked();
-  const GatherStats before = cache_->stats();
-  const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
-  if (superbatch.policy != nullptr)
-    RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
-  ahead_costs_.switch_seconds += timer.Stop();
-  AddReads(cache_->stats(), before, ahead_costs_);
-  superbatch.costs.front() += std::exchange(ahead_costs_, {});
+  RHIZOME_RETURN_IF_ERROR(StartSchedules(superbatch));
+  std::vector<RowReads> reads = std::exchange(ahead_reads_, std::vector<RowReads>(feeds_.size()));
   for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const bool entered, EnterPipeline());
     if (!entered) break;
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, ReadMinibatch(*file, superbatch.entries[i]));
     minibatch.costs = superbatch.costs[i];
-    RHIZOME_RETURN_IF_ERROR(ReadFeatures(minibatch));
+    if (options_.sampler.vertex_types || division_.by_type()) row_types_.Fill(minibatch);
+    RHIZOME_RETURN_IF_ERROR(ReadFeatures(minibatch, reads));
+    reads.assign(feeds_.size(), {});
     if (options_.complete) RHIZOME_RETURN_IF_ERROR(options_.complete(minibatch));
     if (!minibatches_.Push(std::move(minibatch))) break;
   }
   return fs_.RemoveFile(superbatch.path);
+}
+
+/// Reads the rest of the prefill of all arrays.
+Status FeedPipeline::Impl::StartSchedules(Superbatch& superbatch) {
+  const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
+  for (std::size_t a = 0; a < superbatch.policies.size(); ++a) {
+    RHIZOME_RETURN_IF_ERROR(feeds_[a]->cache().Start(std::move(superbatch.policies[a])));
+    ahead_reads_[a] += feeds_[a]->TakeReads();
+  }
+  superbatch.costs.front().switch_seconds += timer.Stop() + std::exchange(ahead_seconds_, 0);
+  return Status::Ok();
 }
 
 /// With Overlap::kNone, waits until the caller requests the next minibatch.
@@ -424,64 +408,119 @@ Result<bool> FeedPipeline::Impl::EnterPipeline() {
 /// read is possible yet.
 Result<bool> FeedPipeline::Impl::ReadAhead() {
   const Superbatch* const next = superbatches_.Peek();
-  if (next == nullptr || next->policy == nullptr) return false;
-  if (!cache_->announced()) cache_->Announce(*next->policy);
-  const GatherStats before = cache_->stats();
+  if (next == nullptr || next->policies.empty()) return false;
   const StageTimer timer(options_.trace, Stage::kSwitch, next->number);
-  RHIZOME_ASSIGN_OR_RETURN(const bool read, cache_->ReadAhead());
-  if (!read) return false;
-  ahead_costs_.switch_seconds += timer.Stop();
-  AddReads(cache_->stats(), before, ahead_costs_);
-  return true;
+  for (std::size_t a = 0; a < feeds_.size(); ++a) {
+    FeatureCache& cache = feeds_[a]->cache();
+    if (!cache.announced()) cache.Announce(*next->policies[a]);
+    RHIZOME_ASSIGN_OR_RETURN(const bool read, cache.ReadAhead());
+    if (!read) continue;
+    ahead_seconds_ += timer.Stop();
+    ahead_reads_[a] += feeds_[a]->TakeReads();
+    return true;
+  }
+  return false;
 }
 
-Status FeedPipeline::Impl::ReadFeatures(Minibatch& minibatch) {
+/// Holds the rows of a minibatch in all caches. `reads`: reads of each array that are booked on it
+/// already.
+Status FeedPipeline::Impl::ReadFeatures(Minibatch& minibatch, std::vector<RowReads>& reads) {
   const StageTimer timer(options_.trace, Stage::kRead, read_count_++);
-  const GatherStats before = cache_->stats();
-  HeldRows held;
-  if (minibatch.seed_of.empty()) {
-    RHIZOME_RETURN_IF_ERROR(cache_->Hold(minibatch.rows, held));
-    minibatch.features = FeatureRows(std::move(held), decoder_.type(), decoder_.dim());
+  const double before = UpdateSeconds();
+  if (division_.by_type()) {
+    RHIZOME_RETURN_IF_ERROR(HoldInputs(minibatch));
+  } else if (minibatch.seed_of.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(minibatch.features,
+                             feeds_.front()->Hold(minibatch.rows, std::nullopt));
   } else {
-    DistinctRows distinct = DistinctRowsOf(minibatch);
-    RHIZOME_RETURN_IF_ERROR(cache_->Hold(distinct.rows, held));
-    minibatch.features =
-        FeatureRows(std::move(held), decoder_.type(), decoder_.dim(), std::move(distinct.row_of));
+    DistinctRows distinct = DistinctRowsOf(minibatch.rows);
+    RHIZOME_ASSIGN_OR_RETURN(minibatch.features,
+                             feeds_.front()->Hold(distinct.rows, std::move(distinct.row_of)));
   }
-  const GatherStats after = cache_->stats();
-  AddReads(after, before, minibatch.costs);
-  minibatch.costs.update_seconds = after.update_seconds - before.update_seconds;
+  for (std::size_t a = 0; a < feeds_.size(); ++a) {
+    reads[a] += feeds_[a]->TakeReads();
+    static_cast<RowReads&>(minibatch.costs) += reads[a];
+    if (division_.by_type()) minibatch.inputs[a].reads = reads[a];
+  }
+  minibatch.costs.update_seconds = UpdateSeconds() - before;
   minibatch.costs.gather_seconds = timer.Stop() - minibatch.costs.update_seconds;
   return Status::Ok();
+}
+
+Status FeedPipeline::Impl::HoldInputs(Minibatch& minibatch) {
+  auto vertices = division_.Divide(minibatch);
+  for (std::size_t a = 0; a < feeds_.size(); ++a) {
+    RowsToRead read = RowsOf(minibatch, vertices[a]);
+    MinibatchInput& input = minibatch.inputs.emplace_back();
+    input.array = feeds_[a]->array();
+    input.vertices = std::move(vertices[a]);
+    RHIZOME_ASSIGN_OR_RETURN(input.features, feeds_[a]->Hold(read.rows, std::move(read.row_of)));
+  }
+  return Status::Ok();
+}
+
+double FeedPipeline::Impl::UpdateSeconds() const {
+  double seconds = 0;
+  for (const auto& feed : feeds_) seconds += feed->cache().stats().update_seconds;
+  return seconds;
+}
+
+RowReaderStats FeedPipeline::Impl::reader_stats() const {
+  RowReaderStats all = feeds_.front()->cache().reader_stats();
+  double depth_sum = all.mean_depth * static_cast<double>(all.reads);
+  for (std::size_t a = 1; a < feeds_.size(); ++a) {
+    const RowReaderStats one = feeds_[a]->cache().reader_stats();
+    all.rows += one.rows;
+    all.reads += one.reads;
+    all.read_bytes += one.read_bytes;
+    all.direct = all.direct || one.direct;
+    depth_sum += one.mean_depth * static_cast<double>(one.reads);
+  }
+  if (feeds_.size() > 1 && all.reads > 0)
+    all.mean_depth = depth_sum / static_cast<double>(all.reads);
+  return all;
+}
+
+namespace {
+
+/// Opens the caches of all arrays.
+Result<std::vector<std::unique_ptr<ArrayFeed>>> OpenFeeds(const GraphSnapshot& graph,
+                                                          const FeedPipelineOptions& options,
+                                                          const InputDivision& division) {
+  const std::vector<std::string>& arrays = division.arrays();
+  std::vector<std::unique_ptr<ArrayFeed>> feeds;
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    InputShare share{.cache_bytes = options.cache_bytes / arrays.size(),
+                     .held_rows = options.held_rows,
+                     .read_cost = options.read_cost};
+    if (a < options.shares.size()) share = options.shares[a];
+    RHIZOME_ASSIGN_OR_RETURN(feeds.emplace_back(),
+                             ArrayFeed::Open(graph, options, arrays[a], share,
+                                             StagingBytesOf(options.staging_bytes, arrays.size())));
+  }
+  return feeds;
+}
+
+}  // namespace
+
+std::size_t StagingBytesOf(std::size_t staging_bytes, std::size_t arrays) {
+  return arrays == 1 ? staging_bytes : std::max(staging_bytes / arrays, kMinStagingBytes);
 }
 
 Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& graph,
                                                          const FeedPipelineOptions& options,
                                                          NextSeeds next_seeds,
                                                          const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(options.features));
-  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
-                           FeatureDecoder::Create(array->entry(), options.normalize));
-  FeatureCacheOptions cache_options;
-  cache_options.capacity_bytes = options.cache_bytes;
-  cache_options.held = HoldLimitsOf(options, graph.vertex_count());
-  cache_options.kept_row_bytes = decoder.row_bytes();
-  if (!decoder.takes_as_stored()) {
-    cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };
-  }
-  cache_options.read_cost = options.read_cost;
-  cache_options.fetcher = options.fetcher;
-  cache_options.reader.io.maker = options.io;
-  cache_options.reader.io.depth = options.depth;
-  cache_options.reader.staging_bytes = options.staging_bytes;
-  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
-                           FeatureCache::Open(graph, options.features, cache_options));
-  RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options, cache->row_count()));
+  RHIZOME_ASSIGN_OR_RETURN(InputDivision division, InputDivision::Create(graph, options));
+  RHIZOME_ASSIGN_OR_RETURN(auto feeds, OpenFeeds(graph, options, division));
+  RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options, feeds.front()->cache().row_count()));
   auto neighbors = options.lists == nullptr ? nullptr : options.lists->source();
+  MinibatchSamplerOptions sampling = options.sampler;
+  sampling.vertex_types = sampling.vertex_types || division.by_type();
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
-                           MinibatchSampler::Create(graph, options.sampler, std::move(neighbors)));
+                           MinibatchSampler::Create(graph, sampling, std::move(neighbors)));
   auto impl = std::make_unique<Impl>(graph, options, std::move(next_seeds), control,
-                                     std::move(sampler), std::move(cache), decoder);
+                                     std::move(sampler), std::move(division), std::move(feeds));
   RHIZOME_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<FeedPipeline>(new FeedPipeline(std::move(impl)));
 }

@@ -21,13 +21,26 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
+/// Memory of one of several arrays.
+struct InputShare {
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t held_rows = 0;                       ///< as FeedPipelineOptions::held_rows
+  std::optional<ReadCost> read_cost = std::nullopt;  ///< nullopt: measured
+};
+
 struct FeedPipelineOptions {
   MinibatchSamplerOptions sampler;
 
   /// Source of neighbour lists that are on disk; with Overlap::kChangeset its cache shares the
   /// memory of the feature cache, in turn. Null: the lists of the graph are in memory.
   std::shared_ptr<ListsOnDisk> lists = nullptr;
-  std::string features;
+
+  /// Either the array with the features of all vertices, or the array of each vertex type, as
+  /// InputArrays describes them: minibatches then have Minibatch::inputs and
+  /// Minibatch::vertex_types. Types that are not named have no features. Several arrays cannot be
+  /// combined with `fetcher`, `over_ranks` and `on_superbatch`.
+  std::string features = {};
+  std::vector<FeatureInput> inputs = {};
   bool normalize = false;
   PolicyKind policy = PolicyKind::kBelady;
 
@@ -36,6 +49,10 @@ struct FeedPipelineOptions {
   /// superbatches.
   Prior prior = Prior::kUses;
   std::uint64_t cache_bytes = 0;
+
+  /// With `inputs`: the memory of each array, in the order of ArraysOf(inputs). Empty: equal parts
+  /// of `cache_bytes`, and `held_rows` of each array.
+  std::vector<InputShare> shares = {};
 
   /// Maximum number of rows that minibatches hold outside the cache: misses, and hits that were
   /// evicted since. Reading waits while more are held. 0: no limit.
@@ -73,6 +90,9 @@ struct FeedPipelineOptions {
 /// Returns whether schedules are made on a separate thread while the next superbatch is sampled.
 /// This requires a processor for each stage, and memory for the rows of a third superbatch.
 bool SchedulesApart(const FeedPipelineOptions& options);
+
+/// Returns the bytes of read buffers for each of `arrays` arrays that share `staging_bytes`.
+std::size_t StagingBytesOf(std::size_t staging_bytes, std::size_t arrays);
 
 /// Returns whether the schedules of a pipeline use a prior, which requires a history.
 bool KeepsHistory(const FeedPipelineOptions& options);
@@ -113,8 +133,9 @@ class FeedPipeline {
   using NextSeeds = std::function<std::optional<SeedBatch>()>;
 
   /// Opens the pipeline and starts its threads. Errors: as FeatureCache::Open and Sampler::Create;
-  /// kInvalidArgument, the dtype of the features is not supported, or over_ranks does not cover all
-  /// rows or has a cost that is not positive.
+  /// kInvalidArgument, the dtype of the features is not supported, over_ranks does not cover all
+  /// rows or has a cost that is not positive, or several arrays are combined with an option that
+  /// supports one.
   static Result<std::unique_ptr<FeedPipeline>> Open(const GraphSnapshot& graph,
                                                     const FeedPipelineOptions& options,
                                                     NextSeeds next_seeds,

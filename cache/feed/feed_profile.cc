@@ -4,8 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "cache/feed/cache_division.h"
 #include "cache/feed/feature_decoder.h"
 #include "cache/feed/lists_on_disk.h"
+#include "cache/feed/row_types.h"
 #include "cache/policy/replay.h"
 #include "cache/policy/schedule_history.h"
 #include "cache/pool/prefill_piece.h"
@@ -35,6 +37,19 @@ constexpr std::uint64_t kProfiledMinibatches = 32;
 constexpr std::uint64_t kProfiledShare = 4;
 constexpr double kProfileSeconds = 1;
 constexpr double kShortProfileSeconds = 0.1;  // if FeedJob::starts_soon
+
+/// Limit on the accesses of the sampled minibatches if FeedJob::starts_soon, as each length of
+/// superbatches that is tried replays them.
+constexpr std::uint64_t kShortProfileAccesses = std::uint64_t{1} << 17;
+
+/// To divide memory among arrays, about kDividedAccesses of the first accesses are used, and of
+/// these a sample of about kReplayedAccesses, which is replayed for each step of the division.
+constexpr std::uint64_t kDividedAccesses = std::uint64_t{1} << 18;
+constexpr std::uint64_t kReplayedAccesses = std::uint64_t{1} << 15;
+
+/// Part of a minibatch's rows that one of several arrays must at least be able to hold outside its
+/// cache, because the next minibatch may have more vertices of its types.
+constexpr std::uint64_t kLeastHeldShare = 4;
 
 /// Memory of a profile without a memory limit. With a limit, half of the remaining memory is used.
 constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
@@ -89,40 +104,105 @@ std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   return 5 + if_any(minibatch.types) + if_any(minibatch.weights) + if_any(minibatch.edges);
 }
 
-/// Returns the memory needs of a job, given a sampled minibatch. `kept_bytes`: size of a row in the
-/// pool.
-MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t kept_bytes,
-                    bool lists_are_read, const Minibatch& minibatch) {
+/// Returns the rows that a minibatch requests from each array.
+std::vector<std::uint64_t> RowsOfArrays(const InputDivision& division, const Minibatch& minibatch) {
+  if (!division.by_type()) return {WithMargin(minibatch.rows.size())};
+  std::vector<std::uint64_t> rows;
+  for (const auto& vertices : division.Divide(minibatch)) {
+    rows.push_back(
+        std::max(WithMargin(vertices.size()), WithMargin(minibatch.rows.size()) / kLeastHeldShare));
+  }
+  return rows;
+}
+
+/// Returns the bytes of the checksums of an array's rows (RowSums): none for chunks of a bound
+/// array that are not stored.
+std::uint64_t SumsBytes(const ChunkArray& array) {
+  const ArrayEntry& entry = array.entry();
+  const ChunkSlots& slots = array.slots();
+  return sizeof(std::uint32_t) * (slots.all() ? entry.rows : slots.size() * entry.chunk_rows);
+}
+
+/// Adds the memory needs of an array, from which a minibatch requests `rows` rows.
+void AddArray(const FeedJob& job, const ProfiledArray& array, std::uint64_t rows,
+              MemoryNeeds& needs) {
   const FeedPipelineOptions& feed = job.pipeline;
+  const ArrayEntry& entry = array.entry;
+  const std::uint64_t held_rows = HeldRowsOf(job, rows);
+  needs.held_rows += held_rows;
+  needs.working_bytes += array.staging_bytes + SumsBytes(*array.array) +
+                         PolicyBytesPerKey(feed.policy) * entry.rows +
+                         held_rows * array.decoded_bytes;
+  needs.working_bytes += ReplyBytes(feed, entry, array.decoded_bytes, rows);
+  if (feed.over_ranks && feed.over_ranks->keeper)
+    needs.working_bytes += RemoteCachePolicy::kBytesPerKey * entry.rows;
+  if (KeepsHistory(feed)) needs.working_bytes += ScheduleHistory::kBytesPerKey * entry.rows;
+  if (job.fixed.cache_bytes) {
+    const std::uint64_t frames = std::min(entry.rows, *job.fixed.cache_bytes / array.decoded_bytes);
+    needs.working_bytes += frames * HistoryBytes(feed);
+  }
+  needs.schedule_bytes += rows * (ScheduleBytesPerAccess(feed) + job.other_schedule_bytes);
+  needs.cacheable_bytes += array.rows * (entry.row_bytes() + HistoryBytes(feed));
+}
+
+/// Returns the memory needs of a job, given a sampled minibatch, and records the rows that each
+/// array holds outside its cache.
+MemoryNeeds NeedsOf(const FeedJob& job, const InputDivision& division, bool lists_are_read,
+                    const Minibatch& minibatch, std::vector<ProfiledArray>& arrays) {
   const std::uint64_t rows = WithMargin(minibatch.rows.size());
   const std::uint64_t edges = WithMargin(minibatch.neighbors.size());
   MemoryNeeds needs;
-  needs.held_rows = HeldRowsOf(job, rows);
-  needs.working_bytes = StagingBytes(feed) + 4 * features.rows +
-                        PolicyBytesPerKey(feed.policy) * features.rows +
-                        needs.held_rows * kept_bytes +
-                        kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
-                        rows * 40 + edges * (19 + EdgeBytes(minibatch));  // while sampling
-  needs.working_bytes += ReplyBytes(feed, features, kept_bytes, rows);
-  if (feed.over_ranks && feed.over_ranks->keeper)
-    needs.working_bytes += RemoteCachePolicy::kBytesPerKey * features.rows;
-  if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
-  if (KeepsHistory(feed)) needs.working_bytes += ScheduleHistory::kBytesPerKey * features.rows;
-  if (job.fixed.cache_bytes) {
-    const std::uint64_t frames = std::min(features.rows, *job.fixed.cache_bytes / kept_bytes);
-    needs.working_bytes += frames * HistoryBytes(feed);
+  const std::vector<std::uint64_t> requested = RowsOfArrays(division, minibatch);
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    AddArray(job, arrays[a], requested[a], needs);
+    arrays[a].held_rows = std::max(arrays[a].held_rows, HeldRowsOf(job, requested[a]));
   }
-  needs.schedule_bytes = rows * (ScheduleBytesPerAccess(feed) + job.other_schedule_bytes);
-  needs.cacheable_bytes = features.rows * (features.row_bytes() + HistoryBytes(feed));
+  needs.working_bytes += kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
+                         rows * 40 + edges * (19 + EdgeBytes(minibatch));  // while sampling
+  if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
   if (lists_are_read) {
     const NeighborCache::Needs cache =
-        ListsOnDisk::CacheNeeds(job.graph, feed.sampler.sampler.direction);
+        ListsOnDisk::CacheNeeds(job.graph, job.pipeline.sampler.sampler.direction);
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
     needs.working_bytes += ListsOnDisk::WorkingBytes(edges);
   }
   return needs;
+}
+
+/// Returns the number of rows of each array that vertices of its types have.
+std::vector<std::uint64_t> RowCounts(const GraphSnapshot& graph, const InputDivision& division) {
+  std::vector<std::uint64_t> rows(division.arrays().size(), 0);
+  const std::vector<std::uint64_t> of_types = RowTypes(graph).Counts();
+  for (std::size_t type = 0; type < of_types.size(); ++type) {
+    const auto& array = division.array_of_type()[type];
+    if (array) rows[*array] += of_types[type];
+  }
+  return rows;
+}
+
+/// Opens the arrays of a job.
+Result<std::vector<ProfiledArray>> OpenProfiled(const FeedJob& job, const InputDivision& division) {
+  std::vector<ProfiledArray> arrays;
+  const std::size_t staging = StagingBytesOf(StagingBytes(job.pipeline), division.arrays().size());
+  for (const std::string& name : division.arrays()) {
+    RHIZOME_ASSIGN_OR_RETURN(auto opened, job.graph.store().OpenArray(name));
+    RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                             FeatureDecoder::Create(opened->entry(), job.pipeline.normalize));
+    ProfiledArray& array = arrays.emplace_back();
+    array.entry = opened->entry();
+    array.array = std::move(opened);
+    array.rows = array.entry.rows;
+    array.staging_bytes = job.pipeline.io == IoMaker::kMapped ? 0 : staging;
+    array.decoded_bytes = decoder.row_bytes();
+    array.kept_bytes = std::max(decoder.row_bytes(), decoder.stored_row_bytes());
+    array.frame_bytes = array.kept_bytes + (job.fixed.cache_bytes ? 0 : HistoryBytes(job.pipeline));
+  }
+  if (!division.by_type()) return arrays;
+  const std::vector<std::uint64_t> rows = RowCounts(job.graph, division);
+  for (std::size_t a = 0; a < arrays.size(); ++a) arrays[a].rows = rows[a];
+  return arrays;
 }
 
 /// Merges the needs of two kinds of minibatches that alternate in time, by taking the maximum.
@@ -184,33 +264,38 @@ std::uint64_t ScheduleBytesPerAccess(const FeedPipelineOptions& feed) {
   return (cost ? kCostScheduleBytes : kScheduleBytes) + (SchedulesApart(feed) ? kDrawnBytes : 0);
 }
 
+// Steps: (1) open the arrays; (2) sample the first minibatch, and the first validation minibatch if
+// there is one, for the memory that one takes; (3) sample more minibatches if lengths of
+// superbatches can be tried, or memory is divided among arrays.
 Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
                                          std::shared_ptr<const NeighborSource> neighbors,
                                          EpochPlan plan, const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, job.graph.store().OpenArray(job.pipeline.features));
-  const ArrayEntry& features = array->entry();
-  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
-                           FeatureDecoder::Create(features, job.pipeline.normalize));
+  RHIZOME_ASSIGN_OR_RETURN(InputDivision division, InputDivision::Create(job.graph, job.pipeline));
+  FeedProfile profile(std::move(division));
+  RHIZOME_ASSIGN_OR_RETURN(profile.arrays_, OpenProfiled(job, profile.division_));
+  profile.traces_.resize(profile.arrays_.size());
+  MinibatchSamplerOptions sampling = job.pipeline.sampler;
+  sampling.vertex_types = sampling.vertex_types || profile.by_type();
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
-                           MinibatchSampler::Create(job.graph, job.pipeline.sampler, neighbors));
+                           MinibatchSampler::Create(job.graph, sampling, neighbors));
   const std::uint64_t minibatches = job.minibatches > 0 ? job.minibatches : plan.minibatches();
   RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*plan.Next()));
-  FeedProfile profile;
-  profile.needs_ = NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, minibatch);
-  if (job.pipeline.sampler.valid_sampler && plan.valid_batches() > 0) {
+  const auto needs = [&](const Minibatch& measured) {
+    return NeedsOf(job, profile.division_, neighbors != nullptr, measured, profile.arrays_);
+  };
+  profile.needs_ = needs(minibatch);
+  if (sampling.valid_sampler && plan.valid_batches() > 0) {
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch measured, sampler.Sample(FirstValid(plan)));
-    TakeLarger(NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, measured),
-               profile.needs_);
+    TakeLarger(needs(measured), profile.needs_);
   }
   profile.needs_.minibatches = minibatches;
   profile.needs_.held_bytes = job.held_bytes ? job.held_bytes() : 0;
-  AddStep(minibatch, profile.trace_);
-  profile.kept_bytes_ = std::max(decoder.row_bytes(), decoder.stored_row_bytes());
-  profile.frame_bytes_ =
-      profile.kept_bytes_ + (job.fixed.cache_bytes ? 0 : HistoryBytes(job.pipeline));
+  profile.division_.AddStep(minibatch, profile.traces_);
   profile.prior_ = job.pipeline.prior;
-  if (MayTry(job) && !(job.starts_soon && AllRowsFit(job, profile.needs_)))
+  const bool divides = profile.by_type() && job.pipeline.policy != PolicyKind::kNone;
+  if ((MayTry(job) || divides) && !(job.starts_soon && AllRowsFit(job, profile.needs_)))
     RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
+  profile.may_try_ = MayTry(job);
   return profile;
 }
 
@@ -220,33 +305,45 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
   const std::uint64_t limit = job.memory_bytes;
   const std::uint64_t room = limit == 0 ? kProfileBytes : BytesLeft(limit, needs_.held_bytes) / 2;
   // Bytes of a minibatch: its part of the trace, and half of its schedules.
-  const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
+  std::uint64_t bytes = needs_.schedule_bytes / 2;
+  for (const Trace& trace : traces_) bytes += trace.keys.size() * sizeof(CacheKey);
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});
   const double seconds = job.starts_soon ? kShortProfileSeconds : kProfileSeconds;
-  while (trace_.steps() < most && watch.seconds() < seconds) {
+  const auto enough = [&] {
+    std::uint64_t accesses = 0;
+    for (const Trace& trace : traces_) accesses += trace.keys.size();
+    return job.starts_soon && steps() > 1 && accesses >= kShortProfileAccesses;
+  };
+  while (steps() < most && watch.seconds() < seconds && !enough()) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const std::optional<SeedBatch> seeds = plan.Next();
     if (!seeds) break;
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*seeds));
-    AddStep(minibatch, trace_);
+    division_.AddStep(minibatch, traces_);
   }
-  if (trace_.steps() < 2) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, job.graph.store().OpenArray(job.pipeline.features));
+  if (steps() < 2) return Status::Ok();
+  row_count_ = job.graph.vertex_count();
   IoQueueOptions io{.maker = job.pipeline.io};
-  RHIZOME_ASSIGN_OR_RETURN(io.depth, MeasureDepth(*array, io));
-  depth_ = io.depth;
-  RHIZOME_ASSIGN_OR_RETURN(read_cost_, MeasureReadCost(*array, io));
-  policy_ = {.kind = job.pipeline.policy,
-             .frame_count = 0,
-             .key_count = job.graph.vertex_count(),
-             .unit_bytes = array->entry().row_bytes(),
-             .cost = *read_cost_};
+  if (job.pipeline.io != IoMaker::kMapped) {
+    RHIZOME_ASSIGN_OR_RETURN(io.depth, MeasureDepth(*arrays_.front().array, io));
+    depth_ = io.depth;
+  }
+  for (ProfiledArray& array : arrays_) {
+    if (job.pipeline.io != IoMaker::kMapped) {
+      RHIZOME_ASSIGN_OR_RETURN(array.read_cost, MeasureReadCost(*array.array, io));
+    }
+    array.policy = {.kind = job.pipeline.policy,
+                    .frame_count = 0,
+                    .key_count = row_count_,
+                    .unit_bytes = array.entry.row_bytes(),
+                    .cost = array.read_cost.value_or(ReadCost())};
+  }
   return Status::Ok();
 }
 
 SuperbatchTrial FeedProfile::trial() {
-  return {.most = static_cast<std::uint32_t>(trace_.steps() / 2),
+  return {.most = may_try_ ? static_cast<std::uint32_t>(steps() / 2) : 0,
           .seconds = [this](std::uint32_t superbatch, std::uint64_t cache_bytes) {
             const auto [at, is_new] = tried_.try_emplace({superbatch, cache_bytes}, 0);
             if (is_new) at->second = ReadSeconds(superbatch, cache_bytes);
@@ -255,17 +352,94 @@ SuperbatchTrial FeedProfile::trial() {
 }
 
 double FeedProfile::ReadSeconds(std::uint32_t superbatch, std::uint64_t cache_bytes) {
-  PolicyOptions policy = policy_;
-  policy.frame_count =
-      static_cast<std::uint32_t>(std::min(cache_bytes / frame_bytes_, policy.key_count));
-  const Result<SuperbatchReplay> replay = ReplaySuperbatches(trace_, superbatch, policy, prior_);
-  if (replay) return replay->step_seconds;
-  trial_status_ = replay.error();
-  return std::numeric_limits<double>::infinity();
+  double seconds = 0;
+  const Result<std::vector<std::uint64_t>> parts = PartsForTrial(cache_bytes);
+  for (std::size_t a = 0; parts && a < arrays_.size(); ++a) {
+    const auto replay = Replay(a, traces_[a], row_count_, superbatch, (*parts)[a]);
+    if (!replay) {
+      trial_status_ = replay.error();
+      break;
+    }
+    seconds += replay->step_seconds;
+  }
+  if (!parts) trial_status_ = parts.error();
+  return trial_status_.ok() ? seconds : std::numeric_limits<double>::infinity();
+}
+
+Result<SuperbatchReplay> FeedProfile::Replay(std::size_t array, const Trace& trace,
+                                             std::uint64_t key_count, std::uint32_t superbatch,
+                                             std::uint64_t cache_bytes) const {
+  PolicyOptions policy = arrays_[array].policy;
+  policy.key_count = key_count;
+  policy.frame_count = static_cast<std::uint32_t>(
+      std::min(cache_bytes / arrays_[array].frame_bytes, policy.key_count));
+  return ReplaySuperbatches(trace, superbatch, policy, prior_);
+}
+
+/// Returns the division of `cache_bytes` for trials of superbatches. All trials divide the memory
+/// in the same ratio, because to divide it takes more time than a trial.
+Result<std::vector<std::uint64_t>> FeedProfile::PartsForTrial(std::uint64_t cache_bytes) {
+  if (!by_type()) return std::vector{cache_bytes};
+  if (trial_parts_.empty()) {
+    const auto longest = static_cast<std::uint32_t>(std::max<std::size_t>(steps() / 2, 1));
+    RHIZOME_ASSIGN_OR_RETURN(const auto parts, Divide(longest, cache_bytes));
+    for (const std::uint64_t part : parts)
+      trial_parts_.push_back(static_cast<double>(part) /
+                             static_cast<double>(std::max<std::uint64_t>(cache_bytes, 1)));
+  }
+  std::vector<std::uint64_t> parts;
+  for (const double part : trial_parts_)
+    parts.push_back(static_cast<std::uint64_t>(part * static_cast<double>(cache_bytes)));
+  return parts;
+}
+
+Result<std::vector<std::uint64_t>> FeedProfile::Divide(std::uint32_t superbatch,
+                                                       std::uint64_t cache_bytes) const {
+  std::vector<DividedArray> divided;
+  const TracesOfDivision of_division = TracesForDivision();
+  const std::uint64_t one_in = of_division.one_in;
+  for (std::size_t a = 0; a < arrays_.size(); ++a) {
+    const std::uint64_t row_bytes = arrays_[a].entry.row_bytes();
+    DividedArray& array = divided.emplace_back();
+    array.most_bytes = std::max<std::uint64_t>(arrays_[a].rows, 1) * arrays_[a].frame_bytes;
+    array.requested_bytes = traces_[a].keys.size() * row_bytes;
+    array.bytes_read = [&, a, row_bytes](std::uint64_t bytes) -> Result<std::uint64_t> {
+      if (steps() < 2) return 0;  // nothing is known about requests that repeat
+      const auto& [trace, key_count] = of_division.arrays[a];
+      const std::size_t replayed = trace.steps();
+      const auto length = std::min<std::size_t>(superbatch, replayed / 2);
+      if (bytes == 0) return trace.offsets[replayed / length * length] * one_in * row_bytes;
+      RHIZOME_ASSIGN_OR_RETURN(
+          const SuperbatchReplay replay,
+          Replay(a, trace, key_count, static_cast<std::uint32_t>(length), bytes / one_in));
+      return replay.rows * one_in * row_bytes;
+    };
+  }
+  return DivideCache(cache_bytes, divided);
+}
+
+/// Returns a sample of the first steps of the traces, so that a replay is short. A policy that
+/// depends on the distance of rows gets all rows of these steps.
+FeedProfile::TracesOfDivision FeedProfile::TracesForDivision() const {
+  std::vector<Trace> traces(traces_.size());
+  std::uint64_t accesses = 0;
+  for (std::size_t s = 0; s < steps() && (s < 2 || accesses < kDividedAccesses); ++s) {
+    for (std::size_t a = 0; a < traces.size(); ++a) {
+      traces[a].AddStep(traces_[a].step(s));
+      accesses += traces_[a].step(s).size();
+    }
+  }
+  TracesOfDivision made;
+  const bool all = arrays_.front().policy.kind == PolicyKind::kCost;
+  if (!all) made.one_in = std::max<std::uint64_t>(accesses / kReplayedAccesses, 1);
+  for (Trace& trace : traces)
+    made.arrays.push_back(all ? SampledTrace{std::move(trace), row_count_}
+                              : SampleKeys(trace, made.one_in));
+  return made;
 }
 
 FeedProfileReport FeedProfile::report() const {
-  FeedProfileReport report{.minibatches = trace_.steps(), .depth = depth_, .tried = {}};
+  FeedProfileReport report{.minibatches = steps(), .depth = depth_, .tried = {}};
   for (const auto& [what, seconds] : tried_)
     report.tried.push_back(
         {.superbatch = what.first, .cache_bytes = what.second, .read_seconds = seconds});
@@ -283,13 +457,18 @@ Status FeedPlan::Prepare(const GraphSnapshot& graph, const Path& scratch,
 
 // Steps: (1) profile the job on its first minibatches, without a neighbour cache (FeedProfile); (2)
 // divide the memory, trying superbatch lengths if possible (PlanMemory); (3) set the options of the
-// pipeline that follow from the division: held rows, superbatch, overlap, prior and cache size.
+// pipeline that follow from the division: held rows, superbatch, overlap, prior and cache size; (4)
+// divide the cache memory among several arrays.
 Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job.graph, job.pipeline, 0, {}, control));
   auto neighbors = lists == nullptr ? nullptr : lists->source();
   RHIZOME_ASSIGN_OR_RETURN(FeedProfile profile,
                            FeedProfile::Measure(job, std::move(neighbors), plan, control));
-  FeedPlan made{.pipeline = job.pipeline, .memory = {}, .needs = profile.needs(), .profile = {}};
+  FeedPlan made{.pipeline = job.pipeline,
+                .memory = {},
+                .needs = profile.needs(),
+                .profile = {},
+                .inputs = {}};
   RHIZOME_ASSIGN_OR_RETURN(
       made.memory, PlanMemory(job.memory_bytes, FixedOf(job), profile.needs(), profile.trial()));
   RHIZOME_RETURN_IF_ERROR(profile.trial_status());
@@ -302,10 +481,24 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
     made.pipeline.overlap = Overlap::kAll;
   }
   if (!KeepsHistory(made.pipeline)) made.pipeline.prior = Prior::kNone;
-  made.pipeline.cache_bytes =
-      PoolBytes(job, made.pipeline, profile.kept_bytes(), made.memory.cache_bytes);
-  made.pipeline.read_cost = profile.read_cost();
   made.pipeline.depth = profile.depth();
+  const std::vector<ProfiledArray>& arrays = profile.arrays();
+  if (!profile.by_type()) {
+    made.pipeline.cache_bytes =
+        PoolBytes(job, made.pipeline, arrays.front().kept_bytes, made.memory.cache_bytes);
+    made.pipeline.read_cost = arrays.front().read_cost;
+    return made;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto parts,
+                           profile.Divide(made.memory.superbatch, made.memory.cache_bytes));
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    made.inputs.push_back({.array = profile.division().arrays()[a], .cache = parts[a]});
+    made.pipeline.shares.push_back(
+        {.cache_bytes = PoolBytes(job, made.pipeline, arrays[a].kept_bytes, parts[a]),
+         .held_rows = arrays[a].held_rows,
+         .read_cost = arrays[a].read_cost});
+    made.pipeline.cache_bytes += made.pipeline.shares.back().cache_bytes;
+  }
   return made;
 }
 

@@ -6,11 +6,16 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "cache/feed/epoch_plan.h"
 #include "cache/feed/feed_pipeline.h"
+#include "cache/feed/input_division.h"
 #include "cache/feed/minibatch_sampler.h"
 #include "cache/job/memory_plan.h"
+#include "cache/policy/replay.h"
+#include "cache/policy/sampled_trace.h"
+#include "rhizome/chunk_array.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
@@ -54,6 +59,20 @@ struct FeedJob {
   std::uint64_t other_schedule_bytes = 0;
 };
 
+/// An array of a job, and its part of the profile.
+struct ProfiledArray {
+  std::unique_ptr<ChunkArray> array;
+  ArrayEntry entry;
+  std::uint64_t rows = 0;                  ///< rows that can be requested
+  std::size_t staging_bytes = 0;           ///< read buffers
+  std::uint64_t decoded_bytes = 1;         ///< bytes of a decoded row
+  std::uint64_t kept_bytes = 1;            ///< bytes of a row in the pool
+  std::uint64_t frame_bytes = 1;           ///< bytes of cache memory per row in the pool
+  std::uint64_t held_rows = 0;             ///< rows that minibatches hold outside the pool
+  std::optional<ReadCost> read_cost = {};  ///< of the disk, if it was measured
+  PolicyOptions policy = {};               ///< complete except for frame_count
+};
+
 /// Profile of a job, measured on its first minibatches: the memory that it needs and, by replay,
 /// the read time for superbatches of a given length.
 /// Threads: one at a time.
@@ -74,11 +93,15 @@ class FeedProfile {
   SuperbatchTrial trial();
   const Status& trial_status() const { return trial_status_; }
 
-  /// The measured read cost of the disk, if it was measured.
-  const std::optional<ReadCost>& read_cost() const { return read_cost_; }
+  /// The arrays of the job: one, or several if features depend on the type (by_type).
+  const std::vector<ProfiledArray>& arrays() const { return arrays_; }
+  const InputDivision& division() const { return division_; }
+  bool by_type() const { return division_.by_type(); }
 
-  /// Bytes of a row in the pool.
-  std::uint64_t kept_bytes() const { return kept_bytes_; }
+  /// Divides cache memory among the arrays (DivideCache), based on replays of the sampled
+  /// minibatches in superbatches of at most this length. Errors: any error of a policy.
+  Result<std::vector<std::uint64_t>> Divide(std::uint32_t superbatch,
+                                            std::uint64_t cache_bytes) const;
 
   /// Limit on reads in flight.
   std::uint32_t depth() const { return depth_; }
@@ -87,19 +110,31 @@ class FeedProfile {
   FeedProfileReport report() const;
 
  private:
-  FeedProfile() = default;
+  explicit FeedProfile(InputDivision division) : division_(std::move(division)) {}
   Status SampleMore(const MinibatchSampler& sampler, EpochPlan& plan, const FeedJob& job,
                     const JobControl& control);
   double ReadSeconds(std::uint32_t superbatch, std::uint64_t cache_bytes);
+  /// A sample of the rows of each array.
+  struct TracesOfDivision {
+    std::vector<SampledTrace> arrays;
+    std::uint64_t one_in = 1;  ///< the sampled part of the rows
+  };
+
+  Result<SuperbatchReplay> Replay(std::size_t array, const Trace& trace, std::uint64_t key_count,
+                                  std::uint32_t superbatch, std::uint64_t cache_bytes) const;
+  Result<std::vector<std::uint64_t>> PartsForTrial(std::uint64_t cache_bytes);
+  TracesOfDivision TracesForDivision() const;
+  std::size_t steps() const { return traces_.front().steps(); }
 
   MemoryNeeds needs_;
-  std::optional<ReadCost> read_cost_;
   std::uint32_t depth_ = IoQueueOptions().depth;
-  PolicyOptions policy_;  // complete except for frame_count
   Prior prior_ = Prior::kNone;
-  std::uint64_t kept_bytes_ = 1;   // bytes of a row in the pool
-  std::uint64_t frame_bytes_ = 1;  // bytes of cache memory per row in the pool
-  Trace trace_;
+  bool may_try_ = false;         // superbatch lengths
+  std::uint64_t row_count_ = 0;  // of the graph; set by SampleMore
+  InputDivision division_;
+  std::vector<ProfiledArray> arrays_;
+  std::vector<Trace> traces_;        // one for each array
+  std::vector<double> trial_parts_;  // of the cache memory in trials; empty: not divided yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
   Status trial_status_;
 };
@@ -110,6 +145,7 @@ struct FeedPlan {
   JobMemoryPlan memory;
   MemoryNeeds needs;
   FeedProfileReport profile;
+  std::vector<InputMemory> inputs;  ///< cache memory of each array, if there are several
 
   /// Sets the scratch folder, which must exist, and opens the neighbour lists if they are on disk.
   /// Errors: as ListsOnDisk::Open.

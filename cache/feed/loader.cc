@@ -8,12 +8,14 @@
 #include "cache/feed/epoch_plan.h"
 #include "cache/feed/feed_pipeline.h"
 #include "cache/feed/feed_profile.h"
+#include "cache/feed/inputs.h"
 #include "cache/feed/labels.h"
 #include "cache/feed/ramped_seeds.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_scratch.h"
 #include "index/delta/graph_parts.h"
 #include "storage/base/exceptions.h"
+#include "storage/base/logger.h"
 #include "storage/base/stopwatch.h"
 
 namespace rhizome {
@@ -64,8 +66,11 @@ Status CheckOptions(const LoaderOptions& options) {
   if (sampler.induced)
     return refuse(
         "induced subgraphs are not supported; minibatches have exactly the sampled edges");
-  if (options.features.empty())
+  if (options.features.empty() && options.inputs.empty())
     return refuse("no features are given; give the name of the array of features");
+  if (!options.features.empty() && !options.inputs.empty())
+    return refuse(
+        "an array for all vertices and an array for each vertex type are given; give one of them");
   if (options.batch_size == 0) return refuse("the batch size is 0; it must be at least 1");
   if (options.epochs > EpochPlan::kMaxEpochs)
     return refuse(
@@ -172,6 +177,26 @@ Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
   return Status::Ok();
 }
 
+/// Sets the array, or the arrays, of the features, and logs notes on types without one. Returns the
+/// array of each type; empty if one array was given for all.
+Result<std::vector<FeatureInput>> SetInputs(const GraphSnapshot& graph,
+                                            const LoaderOptions& options,
+                                            FeedPipelineOptions& pipeline) {
+  pipeline.features = options.features;
+  if (options.inputs.empty()) {
+    RHIZOME_RETURN_IF_ERROR(CheckSharedInput(graph, options.features).WithContext("loader"));
+    return std::vector<FeatureInput>();
+  }
+  auto resolved = ResolveInputs(graph, options.inputs);
+  if (!resolved) return Fail(resolved.error().WithContext("loader"));
+  for (const std::string& note : resolved->notes)
+    graph.store().logger().Log(LogLevel::kWarning, "loader", note);
+  pipeline.sampler.vertex_types = true;
+  pipeline.features = resolved->shared();
+  if (pipeline.features.empty()) pipeline.inputs = resolved->of_types;
+  return std::move(resolved->of_types);
+}
+
 FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes times) {
   FeedPipelineOptions pipeline;
   pipeline.sampler = {.sampler = options.sampler,
@@ -179,7 +204,6 @@ FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes tim
                       .edge_types = true,
                       .edge_weights = true,
                       .seed_times = std::move(times)};
-  pipeline.features = options.features;
   pipeline.normalize = options.normalize;
   pipeline.policy = options.feed.cache;
   pipeline.prior = options.feed.prior;
@@ -248,6 +272,7 @@ class Loader::Impl {
   std::uint64_t position() const { return position_; }
   const LoaderReport& report() const { return report_; }
   const LoaderMemory& memory() const { return memory_; }
+  const std::vector<FeatureInput>& inputs() const { return inputs_; }
 
  private:
   void Describe(const FeedPlan& feed);
@@ -264,6 +289,7 @@ class Loader::Impl {
   std::uint64_t seed_count_ = 0;
   std::uint64_t minibatches_of_epoch_ = 0;
   LoaderMemory memory_;
+  std::vector<FeatureInput> inputs_;  // by type; empty: one array for all
 
   // Used by the caller's thread.
   std::uint64_t position_ = 0;
@@ -288,8 +314,10 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckPlan(plan, options));
   minibatches_of_epoch_ = plan.train_batches();
 
+  FeedPipelineOptions pipeline = PipelineOptionsOf(options, times_);
+  RHIZOME_ASSIGN_OR_RETURN(inputs_, SetInputs(*graph_, options, pipeline));
   const FeedJob job{.graph = *graph_,
-                    .pipeline = PipelineOptionsOf(options, times_),
+                    .pipeline = std::move(pipeline),
                     .fixed = {.cache_bytes = options.feed.cache_bytes,
                               .superbatch = options.feed.superbatch,
                               .neighbor_cache_bytes = options.feed.neighbor_cache_bytes,
@@ -329,7 +357,8 @@ void Loader::Impl::Describe(const FeedPlan& feed) {
              .cache = feed.memory.cache_bytes,
              .neighbor_cache = feed.memory.neighbor_cache_bytes,
              .superbatch = feed.memory.superbatch,
-             .overlap = feed.pipeline.overlap};
+             .overlap = feed.pipeline.overlap,
+             .inputs = feed.inputs};
 }
 
 /// Adds what the pipeline does not know: epoch, number, vertices, times and labels. Runs on the
@@ -369,6 +398,11 @@ void Loader::Impl::Count(const Minibatch& minibatch) {
   ++report_.minibatches;
   report_.seeds += minibatch.seed_count;
   report_.costs += minibatch.costs;
+  report_.inputs.resize(minibatch.inputs.size());
+  for (std::size_t a = 0; a < minibatch.inputs.size(); ++a) {
+    report_.inputs[a].array = minibatch.inputs[a].array;
+    report_.inputs[a].reads += minibatch.inputs[a].reads;
+  }
 }
 
 Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOptions& options,
@@ -389,5 +423,6 @@ std::int64_t Loader::classes() const { return impl_->classes(); }
 std::uint64_t Loader::position() const { return impl_->position(); }
 LoaderReport Loader::report() const { return impl_->report(); }
 const LoaderMemory& Loader::memory() const { return impl_->memory(); }
+const std::vector<FeatureInput>& Loader::inputs() const { return impl_->inputs(); }
 
 }  // namespace rhizome

@@ -69,10 +69,10 @@ bool IsWhole(const Minibatch& m) {
 
 }  // namespace
 
-DistinctRows DistinctRowsOf(const Minibatch& minibatch) {
+DistinctRows DistinctRowsOf(std::span<const Row> rows) {
   DistinctRows distinct;
   std::unordered_map<Row, std::uint32_t> known;
-  for (const Row row : minibatch.rows) {
+  for (const Row row : rows) {
     const auto [at, is_new] =
         known.try_emplace(row, static_cast<std::uint32_t>(distinct.rows.size()));
     if (is_new) distinct.rows.push_back(row);
@@ -83,7 +83,7 @@ DistinctRows DistinctRowsOf(const Minibatch& minibatch) {
 
 void AddStep(const Minibatch& minibatch, Trace& trace) {
   if (minibatch.seed_of.empty()) return trace.AddStep(minibatch.rows);
-  trace.AddStep(DistinctRowsOf(minibatch).rows);
+  trace.AddStep(DistinctRowsOf(minibatch.rows).rows);
 }
 
 Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
@@ -105,7 +105,7 @@ Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
 
 // Steps: (1) draw the subgraph with the sampler of the batch (training or validation), or use the
 // seeds alone without edges; (2) convert it to 32-bit numbers, with the requested edge attributes;
-// (3) fill the requested degrees of all vertices.
+// (3) fill the requested types and degrees of all vertices.
 Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   Minibatch minibatch;
   if (sampler_ == nullptr) {
@@ -121,6 +121,7 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   RHIZOME_DCHECK(IsWhole(minibatch));
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
+  if (options_.vertex_types) row_types_.Fill(minibatch);
   if (options_.degrees) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
   if (options_.weighted_degrees) FillWeightedDegrees(minibatch);
   return minibatch;

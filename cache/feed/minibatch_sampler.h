@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "cache/feed/row_types.h"
 #include "rhizome/graph.h"
 #include "rhizome/loader.h"
 #include "rhizome/policy.h"
@@ -31,6 +33,7 @@ struct MinibatchSamplerOptions {
   bool no_edges = false;                             ///< return the seeds without edges
   bool degrees = false;                              ///< fill Minibatch::degrees (GCN)
   bool edge_types = false;        ///< fill Minibatch::types, if the graph has several
+  bool vertex_types = false;      ///< fill Minibatch::vertex_types, if the graph has several
   bool edge_weights = false;      ///< fill Minibatch::weights, if the graph has them
   bool weighted_degrees = false;  ///< fill Minibatch::weighted_degrees (GCN with weights)
 
@@ -55,7 +58,7 @@ class MinibatchSampler {
 
  private:
   MinibatchSampler(const GraphSnapshot& graph, MinibatchSamplerOptions options)
-      : graph_(&graph), options_(std::move(options)) {}
+      : graph_(&graph), options_(std::move(options)), row_types_(graph) {}
   Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) const;
   Status FillDegrees(Minibatch& minibatch) const;
   void FillWeightedDegrees(Minibatch& minibatch) const;
@@ -63,18 +66,19 @@ class MinibatchSampler {
 
   const GraphSnapshot* graph_;
   MinibatchSamplerOptions options_;
+  RowTypes row_types_;
   std::unique_ptr<Sampler> sampler_;        // null without edges
   std::unique_ptr<Sampler> valid_sampler_;  // null: sampler_
   std::vector<float> weighted_degrees_;     // [rows], if requested
 };
 
-/// The distinct rows that a minibatch requests, in order of first use, and the row of each vertex.
+/// The distinct rows that vertices request, in order of first use, and the row of each vertex.
 /// Vertices in different parts of a disjoint sample can share a row.
 struct DistinctRows {
   std::vector<Row> rows;
-  std::vector<std::uint32_t> row_of;  ///< index into `rows`, by local number
+  std::vector<std::uint32_t> row_of;  ///< index into `rows`, by vertex
 };
-DistinctRows DistinctRowsOf(const Minibatch& minibatch);
+DistinctRows DistinctRowsOf(std::span<const Row> rows);
 
 /// Adds the rows that a minibatch requests from a cache to a trace, as one step.
 void AddStep(const Minibatch& minibatch, Trace& trace);

@@ -95,6 +95,10 @@ Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
 
 }  // namespace
 
+bool WalksTwoSides(const GraphSnapshot& graph, const MinibatchSamplerOptions& options) {
+  return options.sampler.direction == Direction::kBoth && !graph.info().symmetric;
+}
+
 Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_t layers,
                        MinibatchSamplerOptions& sampling) {
   if (eval_fanouts.empty()) return Status::Ok();
@@ -178,9 +182,9 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
                                                 std::optional<bool> edge_weights,
                                                 std::vector<std::int64_t> fanouts,
                                                 const GraphSnapshot& graph) {
-  RHIZOME_RETURN_IF_ERROR(CheckDirection(graph.info(), sampling.direction));
+  RHIZOME_RETURN_IF_ERROR(CheckDirection(graph.info(), sampling.walked()));
   MinibatchSamplerOptions options;
-  options.sampler.direction = sampling.direction;
+  options.sampler.direction = sampling.walked();
   options.sampler.weighted = sampling.weighted;
   if (!sampling.typed_fanouts.empty() && !sampling.meta_path.empty()) {
     return Fail(Status::InvalidArgument(

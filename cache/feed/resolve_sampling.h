@@ -27,6 +27,9 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
                                                 std::vector<std::int64_t> fanouts,
                                                 const GraphSnapshot& graph);
 
+/// Returns whether `options` walk the lists of both directions, and these are not the same.
+bool WalksTwoSides(const GraphSnapshot& graph, const MinibatchSamplerOptions& options);
+
 /// Sets the sampler for measuring the validation set: `eval_fanouts` (TrainOptions) has one fanout
 /// for each of `layers` hops; empty: sample as in training. Errors: kInvalidArgument, a different
 /// number of fanouts, or numbers where neighbours are drawn by type.

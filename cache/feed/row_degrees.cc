@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -90,6 +91,23 @@ Result<std::vector<std::uint32_t>> DegreesOfRows(const GraphSnapshot& graph, Dir
         return Status::Ok();
       }));
   return degrees;
+}
+
+Result<std::uint64_t> SumOfDegrees(const GraphSnapshot& graph, Direction direction,
+                                   std::uint32_t most) {
+  std::atomic<std::uint64_t> sum = 0;
+  RHIZOME_RETURN_IF_ERROR(
+      ForRows(graph.vertex_count(), [&](std::size_t first, std::size_t last) -> Status {
+        std::uint64_t of_rows = 0;
+        for (std::size_t row = first; row < last; ++row) {
+          RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t degree,
+                                   DegreeOfRow(graph, static_cast<Row>(row), direction));
+          of_rows += std::min(degree, most);
+        }
+        sum += of_rows;
+        return Status::Ok();
+      }));
+  return sum.load();
 }
 
 Result<std::vector<float>> WeightedDegrees(const GraphSnapshot& graph, Direction direction) {

@@ -19,6 +19,11 @@ Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction
 /// Memory: 4 bytes per vertex. Errors: kInvalidArgument, the store does not keep that direction.
 Result<std::vector<std::uint32_t>> DegreesOfRows(const GraphSnapshot& graph, Direction direction);
 
+/// Returns the sum over all rows of the smaller of the row's degree and `most`. Runs on the compute
+/// threads. Errors: as DegreesOfRows.
+Result<std::uint64_t> SumOfDegrees(const GraphSnapshot& graph, Direction direction,
+                                   std::uint32_t most);
+
 /// Returns the sum of the weights of those edges for every row. Weights are added in double
 /// precision in list order, and the sum is rounded once. Runs on the compute threads. Memory: 4
 /// bytes per vertex. Errors: as DegreesOfRows; kInvalidArgument, the graph has no weights; as

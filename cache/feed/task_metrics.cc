@@ -5,11 +5,12 @@
 namespace rhizome {
 namespace {
 
-constexpr NameTable<Task, 4> kTaskNames = {{
+constexpr NameTable<Task, 5> kTaskNames = {{
     {Task::kMulticlass, "multiclass"},
     {Task::kMultilabel, "multilabel"},
     {Task::kBinary, "binary"},
     {Task::kRegression, "regression"},
+    {Task::kLink, "link"},
 }};
 
 constexpr NameTable<Metric, 9> kMetricNames = {{

@@ -59,6 +59,42 @@ void AccumulateRows(std::size_t targets, const std::uint32_t* begins, const std:
   Kernels().sum(args, 0, targets);
 }
 
+GroupedCsr GroupByRelation(const CsrView& csr, std::span<const std::uint16_t> relations,
+                           std::span<const float> weights) {
+  struct Edge {
+    std::uint64_t key;  // relation and neighbour
+    std::uint32_t position;
+  };
+  constexpr std::uint32_t kNeighborBits = 32;
+  GroupedCsr grouped;
+  grouped.group_begin.reserve(csr.offsets.size());
+  grouped.lists.neighbors.reserve(csr.neighbors.size());
+  grouped.weights.reserve(weights.size());
+  std::vector<Edge> edges;
+  for (std::size_t t = 0; t < csr.targets(); ++t) {
+    edges.clear();
+    for (std::uint32_t e = csr.offsets[t]; e < csr.offsets[t + 1]; ++e) {
+      const std::uint64_t relation = relations.empty() ? 0 : relations[e];
+      edges.push_back({relation << kNeighborBits | csr.neighbors[e], e});
+    }
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+      return a.key != b.key ? a.key < b.key : a.position < b.position;
+    });
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      const auto relation = static_cast<std::uint16_t>(edges[i].key >> kNeighborBits);
+      if (i > 0 && relation != grouped.relation.back())
+        grouped.lists.offsets.push_back(static_cast<std::uint32_t>(grouped.lists.neighbors.size()));
+      if (i == 0 || relation != grouped.relation.back()) grouped.relation.push_back(relation);
+      grouped.lists.neighbors.push_back(static_cast<std::uint32_t>(edges[i].key));
+      if (!weights.empty()) grouped.weights.push_back(weights[edges[i].position]);
+    }
+    if (!edges.empty())
+      grouped.lists.offsets.push_back(static_cast<std::uint32_t>(grouped.lists.neighbors.size()));
+    grouped.group_begin.push_back(static_cast<std::uint32_t>(grouped.relation.size()));
+  }
+  return grouped;
+}
+
 TransposedCsr Turn(const CsrView& csr, std::size_t source_count) {
   TransposedCsr turned;
   std::vector<std::uint32_t>& offsets = turned.lists.offsets;

@@ -26,6 +26,39 @@ struct Csr {
   CsrView view() const { return {.offsets = offsets, .neighbors = neighbors}; }
 };
 
+/// Division of the edges of CSR lists into groups. A group has the edges of one target with one
+/// relation, and is a list of its own, so that a kernel can treat groups as targets. The groups of
+/// target t are [group_begin[t], group_begin[t + 1]), by ascending relation.
+struct GroupedLists {
+  std::span<const std::uint32_t> group_begin;  ///< [targets + 1]
+  std::span<const std::uint32_t> offsets;      ///< [groups + 1], ranges of edges
+  std::span<const std::uint16_t> relation;     ///< [groups]
+
+  bool empty() const { return group_begin.empty(); }
+  std::size_t targets() const { return group_begin.size() - 1; }
+  std::size_t groups() const { return relation.size(); }
+
+  /// Returns the groups of the first targets.
+  GroupedLists First(std::size_t targets) const {
+    const std::size_t count = group_begin[targets];
+    return {group_begin.first(targets + 1), offsets.first(count + 1), relation.first(count)};
+  }
+};
+
+/// Grouped lists that own their arrays, with their edges.
+struct GroupedCsr {
+  std::vector<std::uint32_t> group_begin = {0};
+  std::vector<std::uint16_t> relation;
+  Csr lists;                   ///< one list for each group, ascending
+  std::vector<float> weights;  ///< [edges], or empty
+  GroupedLists view() const { return {group_begin, lists.offsets, relation}; }
+};
+
+/// Sorts the edges of each target by (relation, neighbour, position in the list) and groups them.
+/// `relations` [edges], or empty: all edges have relation 0. `weights` [edges], or empty.
+GroupedCsr GroupByRelation(const CsrView& csr, std::span<const std::uint16_t> relations,
+                           std::span<const float> weights = {});
+
 /// Transpose of a CSR graph. The list of source j holds, ascending, each target whose list contains
 /// j, once per occurrence; `edges` holds the position of each occurrence in the original lists.
 struct TransposedCsr {

@@ -28,6 +28,7 @@ struct Avx2 {
   static Reg Sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
   static Reg MulAdd(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
+  static Reg Sqrt(Reg x) { return _mm256_sqrt_ps(x); }
   static Reg Max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
   static void Store(float* p, Reg r) { _mm256_storeu_ps(p, r); }
   static void StoreTail(float* p, Reg r, std::size_t n) { _mm256_maskstore_ps(p, First(n), r); }
@@ -131,6 +132,7 @@ struct Avx2 {
 const AggregateKernels kAvx2Kernels = MakeKernels<Avx2>();
 const GatherKernels kAvx2Gathers = MakeGathers<Avx2>();
 const ProductKernels kAvx2Products = MakeProducts<Avx2>();
+const DistanceKernels kAvx2Distances = MakeDistances<Avx2>();
 
 }  // namespace internal
 }  // namespace rhizome

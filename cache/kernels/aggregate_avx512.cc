@@ -25,6 +25,7 @@ struct Avx512 {
   static Reg Sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
   static Reg MulAdd(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  static Reg Sqrt(Reg x) { return _mm512_sqrt_ps(x); }
   static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static void Store(float* p, Reg r) { _mm512_storeu_ps(p, r); }
   static void StoreTail(float* p, Reg r, std::size_t n) { _mm512_mask_storeu_ps(p, First(n), r); }
@@ -122,6 +123,7 @@ struct Avx512 {
 const AggregateKernels kAvx512Kernels = MakeKernels<Avx512>();
 const GatherKernels kAvx512Gathers = MakeGathers<Avx512>();
 const ProductKernels kAvx512Products = MakeProducts<Avx512>();
+const DistanceKernels kAvx512Distances = MakeDistances<Avx512>();
 
 }  // namespace internal
 }  // namespace rhizome

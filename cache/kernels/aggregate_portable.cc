@@ -25,6 +25,10 @@ struct Portable {
     for (std::size_t i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
     return c;
   }
+  static Reg Sqrt(Reg x) {
+    for (std::size_t i = 0; i < kWidth; ++i) x[i] = __builtin_sqrtf(x[i]);
+    return x;
+  }
   static Reg Max(Reg a, Reg b) { return Pick(a > b, a, b); }
 
   /// Converts float16 exactly, subnormals included. NaNs become quiet, as with the hardware
@@ -130,6 +134,7 @@ struct Portable {
 const AggregateKernels kPortableKernels = MakeKernels<Portable>();
 const GatherKernels kPortableGathers = MakeGathers<Portable>();
 const ProductKernels kPortableProducts = MakeProducts<Portable>();
+const DistanceKernels kPortableDistances = MakeDistances<Portable>();
 
 }  // namespace internal
 }  // namespace rhizome

@@ -37,6 +37,7 @@ class SourceGradient {
   explicit SourceGradient(const AttendGradientArgs& args)
       : args_(args),
         dim_(args.heads * args.width),
+        row_(AttendParts(args.score) * dim_),
         stats_size_(AttendStatsSize(args.score, args.heads)),
         numbers_(Padded<V>(args.heads)),
         most_(ChunkOf<V>(args.heads, dim_ * sizeof(float))),
@@ -75,9 +76,13 @@ class SourceGradient {
 
  private:
   bool additive() const { return args_.score == AttendScore::kAdditive; }
+  bool dot() const { return args_.score == AttendScore::kDot; }
+
+  /// Returns the summed columns of source j.
+  const float* Values(std::size_t j) const { return args_.x + j * row_ + (row_ - dim_); }
 
   void Zero(std::size_t j) {
-    for (std::size_t c = 0; c < dim_; ++c) args_.x_gradient[j * dim_ + c] = 0;
+    for (std::size_t c = 0; c < row_; ++c) args_.x_gradient[j * row_ + c] = 0;
     for (std::size_t h = 0; additive() && h < args_.heads; ++h) {
       args_.source_gradient[j * args_.heads + h] = 0;
     }
@@ -94,20 +99,26 @@ class SourceGradient {
     if (edge_[i] != kNoEdge) ahead.Fetch(first_ + i, args_.edge_count);
   }
 
-  /// Computes the additive-v2 (GATv2) scores into the weights.
+  /// Computes scores that are not additive into the weights.
   template <std::size_t kColumns>
   [[gnu::noinline]] void ScoreRows(std::size_t j) {
     const typename V::Reg slope = V::Set(args_.slope);
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(queries_, i);
-      ScoreHeads<V, kColumns>(args_.x + j * dim_, args_.query + target_[i] * dim_, args_.attention,
-                              args_.heads, args_.width, slope, weight_.at + i * numbers_);
+      const float* const query = args_.query + target_[i] * dim_;
+      float* const out = weight_.at + i * numbers_;
+      if (dot()) {
+        DotHeads<V, kColumns>(query, args_.x + j * row_, args_.heads, args_.width, out);
+      } else {
+        ScoreHeads<V, kColumns>(args_.x + j * row_, query, args_.attention, args_.heads,
+                                args_.width, slope, out);
+      }
     }
   }
 
   template <std::size_t kColumns>
   [[gnu::noinline]] void Dots(std::size_t j) {
-    const float* const x = args_.x + j * dim_;
+    const float* const x = Values(j);
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(gradients_, i);
       Fetch(stats_, i);
@@ -189,9 +200,15 @@ class SourceGradient {
     rows.numbers = numbers_;
     rows.weight = weight_.at;
     rows.keep = !fresh;
-    rows.out = args_.x_gradient + j * dim_;
+    rows.out = args_.x_gradient + j * row_ + (row_ - dim_);
     AddRows<V>(rows);
     if (additive()) return;
+    if (dot()) {  // keys
+      rows.x = args_.query;
+      rows.weight = dot_.at;
+      rows.out -= dim_;
+      return AddRows<V>(rows);
+    }
     LeakyRows leaky;
     leaky.fixed = args_.x + j * dim_;
     leaky.x = args_.query;
@@ -205,6 +222,7 @@ class SourceGradient {
 
   const AttendGradientArgs& args_;
   const std::size_t dim_;
+  const std::size_t row_;  // columns of a row of x
   const std::size_t stats_size_;
   const std::size_t numbers_;
   const std::size_t most_;  // maximum entries of a chunk
@@ -268,14 +286,37 @@ inline void SumRowGradients(const AttendGradientArgs& args, const Ahead& ahead, 
   }
 }
 
+/// Sums the keys of a target's edges, weighted by the gradients of their scores.
+template <typename V>
+inline void SumKeys(const AttendGradientArgs& args, const Ahead& ahead, std::size_t t) {
+  const std::size_t dim = args.heads * args.width;
+  WeightedRows<float> rows;
+  rows.x = args.x;
+  rows.stride = AttendParts(args.score) * dim;
+  rows.edge = args.begins[t];
+  rows.index = args.index + rows.edge;
+  rows.count = args.ends[t] - rows.edge;
+  rows.heads = args.heads;
+  rows.width = args.width;
+  rows.numbers = args.heads;
+  rows.weight = args.edge_gradient + rows.edge * args.heads;
+  rows.ahead = &ahead;
+  rows.limit = args.edge_count;
+  rows.out = args.query_gradient + t * dim;
+  AddRows<V>(rows);
+}
+
 template <typename V>
 void AttendQueryGradient(const AttendGradientArgs& args, std::size_t begin, std::size_t end) {
   const std::size_t dim = args.heads * args.width;
-  const Ahead ahead = MakeAhead<float>(args.x, dim, dim, args.index);
+  const std::size_t row = AttendParts(args.score) * dim;
+  const Ahead ahead = MakeAhead<float>(args.x, dim, row, args.index);
   const std::size_t most = ChunkOf<V>(args.heads, dim * sizeof(float));
   for (std::size_t t = begin; t < end; ++t) {
     if (args.score == AttendScore::kAdditive) {
       SumScoreGradients<V>(args, t);
+    } else if (args.score == AttendScore::kDot) {
+      SumKeys<V>(args, ahead, t);
     } else {
       SumRowGradients<V>(args, ahead, most, t);
     }

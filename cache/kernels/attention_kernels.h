@@ -10,9 +10,10 @@
 // bits from every set, no tensor of edges times columns.
 //
 // Sources: Velickovic et al., "Graph attention networks" (ICLR 2018); Brody et al., "How attentive
-// are graph attention networks?" (ICLR 2022); Milakov and Gimelshein, "Online normalizer
-// calculation for softmax" (2018), for the recurrence; Dao et al., "FlashAttention" (NeurIPS 2022),
-// for the backward pass that recomputes weights from maximum and denominator.
+// are graph attention networks?" (ICLR 2022); Hu et al., "Heterogeneous graph transformer" (WWW
+// 2020), for dot products; Milakov and Gimelshein, "Online normalizer calculation for softmax"
+// (2018), for the recurrence; Dao et al., "FlashAttention" (NeurIPS 2022), for the backward pass
+// that recomputes weights from maximum and denominator.
 
 namespace rhizome {
 inline namespace internal {
@@ -22,7 +23,14 @@ inline namespace internal {
 enum class AttendScore : std::uint8_t {
   kAdditive,  ///< LeakyReLU(source[j, h] + query[t, h]), GAT
   kGatv2,     ///< sum over c of attention[h, c] * LeakyReLU(x[j, h, c] + query[t, h, c]), GATv2
+  kDot,       ///< key[j, h] . query[t, h]; rows of x are [keys | values], HGT
 };
+
+/// Columns of x per column of a result: with kDot a row holds heads * width keys, followed by as
+/// many values, and the values are summed.
+[[gnu::always_inline]] constexpr std::size_t AttendParts(AttendScore score) {
+  return score == AttendScore::kDot ? 2 : 1;
+}
 
 /// Maximum number of heads that the kernels support.
 inline constexpr std::size_t kMaxHeads = 256;
@@ -57,7 +65,8 @@ inline constexpr float kMaximumSlack = 8;
 struct AttendArgs {
   AttendScore score = AttendScore::kAdditive;
   RowType type = RowType::kFloat32;
-  const void* x = nullptr;  ///< rows of at least heads * width columns, head after head
+  /// rows of at least AttendParts(score) * heads * width columns, head after head
+  const void* x = nullptr;
   std::size_t x_stride = 0;
   std::size_t heads = 1;  ///< at most kMaxHeads
   std::size_t width = 0;  ///< columns per head
@@ -67,13 +76,13 @@ struct AttendArgs {
   std::uint32_t index_end = 0;    ///< as in SumArgs
   const float* source = nullptr;  ///< [rows of x, heads]; additive only
   std::size_t source_stride = 0;
-  const float* query = nullptr;  ///< [targets, heads], or for additive-v2 [targets, heads * width]
+  const float* query = nullptr;  ///< additive: [targets, heads], else [targets, heads * width]
   std::size_t query_stride = 0;
   const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
   float slope = 0;
 
   /// Each target's own row, or null. It is the source of an edge before all others. Not with
-  /// `keep`.
+  /// `keep`, and not with kDot.
   const float* own = nullptr;  ///< [targets, at least heads * width]
   std::size_t own_stride = 0;
   const float* own_source = nullptr;  ///< [targets, heads]; additive only
@@ -90,8 +99,8 @@ struct AttendArgs {
 
 /// Collects the numbers of a target t that the backward pass needs next to each other, because that
 /// pass visits targets in random order. For each head these are the maximum, 1 / denominator (0
-/// without edges), the dot product of out and gradient, and for additive scores the query. Rows of
-/// `out`, `gradient` and `query` are dense.
+/// without edges), the dot product of out and gradient, and for additive scores the query. Rows are
+/// dense.
 struct AttendStatsArgs {
   AttendScore score = AttendScore::kAdditive;
   std::size_t heads = 1;
@@ -116,12 +125,13 @@ struct AttendGradientArgs {
   AttendScore score = AttendScore::kAdditive;
   std::size_t heads = 1;
   std::size_t width = 0;
-  const float* x = nullptr;          ///< [sources, heads * width]
+  const float* x = nullptr;          ///< [sources, AttendParts(score) * heads * width]
   const float* source = nullptr;     ///< [sources, heads]; additive only
-  const float* query = nullptr;      ///< [targets, heads * width]; additive-v2 only
+  const float* query = nullptr;      ///< [targets, heads * width]; not for additive scores
   const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
   float slope = 0;
-  std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of the same number
+  /// Targets [0, own) have an own edge, from the source of the same number. 0 with kDot.
+  std::size_t own = 0;
   std::size_t first_source = 0;  ///< number of the source that is row 0 here
   AttendDropout dropout;
   const float* stats = nullptr;
@@ -136,7 +146,7 @@ struct AttendGradientArgs {
   const std::uint32_t* edge = nullptr;
   std::uint32_t edge_count = 0;
 
-  float* x_gradient = nullptr;       ///< [sources, heads * width]
+  float* x_gradient = nullptr;       ///< shaped like x
   float* source_gradient = nullptr;  ///< [sources, heads]; additive only
   float* edge_gradient = nullptr;    ///< [edges, heads]
   float* own_gradient = nullptr;     ///< [own, heads], as edge_gradient, for own edges

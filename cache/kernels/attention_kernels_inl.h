@@ -33,8 +33,9 @@ class Attention {
         x_(static_cast<const T*>(args.x)),
         slope_(V::Set(args.slope)),
         layout_(args.heads),
-        most_(ChunkOf<V>(args.heads, args.heads * args.width * sizeof(T))),
-        rows_(MakeAhead<T>(args.x, args.heads * args.width, args.x_stride, args.index)),
+        columns_(AttendParts(args.score) * args.heads * args.width),
+        most_(ChunkOf<V>(args.heads, columns_ * sizeof(T))),
+        rows_(MakeAhead<T>(args.x, columns_, args.x_stride, args.index)),
         scores_{reinterpret_cast<const char*>(args.source), args.heads * sizeof(float),
                 args.source_stride * sizeof(float), args.index, kScoresAhead} {}
 
@@ -53,7 +54,13 @@ class Attention {
       if (args_.score == AttendScore::kAdditive) {
         Weigh<true>(t, fresh, begin);
       } else {
-        WithWidth(args_.width, [&]<std::size_t kColumns>() { ScoreRows<kColumns>(t); });
+        WithWidth(args_.width, [&]<std::size_t kColumns>() {
+          if (args_.score == AttendScore::kDot) {
+            ScoreKeys<kColumns>(t);
+          } else {
+            ScoreRows<kColumns>(t);
+          }
+        });
         Weigh<false>(t, fresh, begin);
       }
       Add(t, fresh, args_.finish && next == end);
@@ -99,6 +106,18 @@ class Attention {
     for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += layout_.numbers) {
       rows_.Fetch(e, limit_);
       score(x_ + args_.index[e] * args_.x_stride, at);
+    }
+  }
+
+  /// Computes dot products of keys and the query into the weights.
+  template <std::size_t kColumns>
+  [[gnu::noinline]] void ScoreKeys(std::size_t t) {
+    const float* const query = args_.query + t * args_.query_stride;
+    float* at = chunk_.weight.at;
+    for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += layout_.numbers) {
+      rows_.Fetch(e, limit_);
+      DotHeads<V, kColumns>(query, x_ + args_.index[e] * args_.x_stride, args_.heads, args_.width,
+                            at);
     }
   }
 
@@ -213,7 +232,7 @@ class Attention {
       factor_[h] = Inverse(denominator[mistaken ? 0 : h]);
     }
     WeightedRows<T> rows;
-    rows.x = x_;
+    rows.x = x_ + (AttendParts(args_.score) - 1) * width();
     rows.stride = args_.x_stride;
     rows.index = args_.index + chunk_.edge;
     rows.count = chunk_.count;
@@ -223,7 +242,7 @@ class Attention {
     rows.weight = chunk_.weight.at + own * layout_.numbers;
     rows.rescale = chunk_.rescales.numbers.at + own * layout_.numbers;
     rows.rescaled = chunk_.rescales.any ? chunk_.rescales.of + own : nullptr;
-    // Rows of additive-v2 were prefetched when their scores were computed.
+    // Other rows were prefetched when their scores were computed.
     rows.ahead = args_.score == AttendScore::kAdditive ? &rows_ : nullptr;
     rows.edge = chunk_.edge;
     rows.limit = limit_;
@@ -239,7 +258,8 @@ class Attention {
   const T* const x_;
   const typename V::Reg slope_;
   const HeadLayout<V> layout_;
-  const std::size_t most_;  // maximum edges of a chunk
+  const std::size_t columns_;  // of a row of x
+  const std::size_t most_;     // maximum edges of a chunk
   const Ahead rows_;
   const Ahead scores_;
   std::size_t limit_ = 0;  // edges below it may be prefetched

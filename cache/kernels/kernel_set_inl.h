@@ -3,6 +3,7 @@
 #include "cache/kernels/aggregate_kernels_inl.h"
 #include "cache/kernels/attention_gradient_inl.h"
 #include "cache/kernels/attention_kernels_inl.h"
+#include "cache/kernels/distance_kernels_inl.h"
 #include "cache/kernels/gather_attention_inl.h"
 #include "cache/kernels/gather_gatv2_inl.h"
 #include "cache/kernels/gather_max_inl.h"
@@ -44,6 +45,11 @@ constexpr GatherKernels MakeGathers() {
 template <typename V>
 constexpr ProductKernels MakeProducts() {
   return {.multiply = Multiply<V>, .gradient = ProductGradient<V>};
+}
+
+template <typename V>
+constexpr DistanceKernels MakeDistances() {
+  return {.negative = NegativeDistance<V>};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "cache/kernels/distance_kernels.h"
 #include "storage/base/check.h"
 
 namespace rhizome {
@@ -131,6 +132,14 @@ const GatherKernels& GathersOf(SimdPath path) {
 }
 
 const ProductKernels& Products() { return ProductsOf(CurrentSimdPath()); }
+
+const DistanceKernels& Distances() {
+#if defined(__x86_64__)
+  if (CurrentSimdPath() == SimdPath::kAvx512) return kAvx512Distances;
+  if (CurrentSimdPath() == SimdPath::kAvx2) return kAvx2Distances;
+#endif
+  return kPortableDistances;
+}
 
 const ProductKernels& ProductsOf(SimdPath path) {
 #if defined(__x86_64__)

@@ -77,7 +77,8 @@ SamplerOptions PassSampling(const PassDrawOptions& draw) {
                          .replace = false,
                          .seed = draw.seed,
                          .threads = draw.threads,
-                         .weighted = draw.weighted};
+                         .weighted = draw.weighted,
+                         .types_by_side = draw.relations > 0};
   if (draw.typed_fanout.empty()) {
     sampler.fanouts = {draw.fanout};
   } else {

@@ -53,6 +53,12 @@ struct PassDrawOptions {
   std::vector<std::int64_t> typed_fanout = {};  ///< [edge types], replaces `fanout`; or empty
   bool weighted = false;
   bool weights = false;  ///< fill the weights of lists if the graph has them
+
+  /// Number of relations by which BlockPlanner groups or sorts its lists; 0: it ignores them. The
+  /// relation of an edge is relation_of[type] (SamplerOptions::types_by_side), or its type if
+  /// `relation_of` is empty.
+  std::uint32_t relations = 0;
+  std::vector<TypeId> relation_of = {};
 };
 
 /// Returns the sampler options of a pass. BlockPlanner and DrawPassLists both use them, so that the

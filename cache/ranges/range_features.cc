@@ -29,8 +29,11 @@ void RangeFeatures::Add(std::span<const std::uint32_t> neighbors) {
     row_lines += (length * options_.columns + options_.line - 1) / options_.line;
     begin = end;
   }
-  if (!neighbors.empty() && neighbors.back() >= read_at_.size()) {
-    read_at_.resize(std::max<std::size_t>(std::size_t{neighbors.back()} + 1, 2 * read_at_.size()));
+  const std::size_t rows =
+      neighbors.empty() ? 0
+                        : std::size_t{*std::max_element(neighbors.begin(), neighbors.end())} + 1;
+  if (rows > read_at_.size()) {
+    read_at_.resize(std::max<std::size_t>(rows, 2 * read_at_.size()));
     page_read_at_.resize(read_at_.size() / page + 1);
   }
   for (const std::uint32_t row : neighbors) {

@@ -13,8 +13,8 @@ namespace rhizome {
 inline namespace RHIZOME_API internal {
 
 /// Features of a vertex, from which its cost in a pass is predicted. The first five are from ROC
-/// (MLSys 2020, Table 2); the others are our additions. A run is a maximal set of consecutive
-/// neighbours.
+/// (MLSys 2020, Table 2); the others are our additions. A run is a maximal sequence of
+/// neighbours without gaps.
 enum class RangeFeature : std::uint8_t {
   kVertex,      ///< 1
   kNeighbors,   ///< number of neighbours
@@ -50,8 +50,9 @@ class RangeFeatures {
  public:
   explicit RangeFeatures(const RangeFeatureOptions& options) : options_(options) {}
 
-  /// Adds the next vertex, with its neighbours in ascending order. A repeated neighbour continues
-  /// its run.
+  /// Adds the next vertex, with its neighbours in the order in which their rows are read:
+  /// ascending, or ascending in each group of a list grouped by relation. A repeated neighbour
+  /// continues its run.
   void Add(std::span<const std::uint32_t> neighbors);
 
   std::uint64_t step() const { return options_.step; }

@@ -376,6 +376,10 @@ Status RankPlanner::PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler&
 
 Result<RankPlanReport> RankPlanner::Plan() {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options_));
+  if (!options_.data.inputs.empty())
+    return Fail(Status::Unsupported(
+        "an array for each vertex type (`features`) is not supported with training over ranks yet; "
+        "name one array"));
   RHIZOME_ASSIGN_OR_RETURN(homes_, RowHomesOf(graph_));
   for (const std::uint32_t ranks : options_.ranks)
     RHIZOME_RETURN_IF_ERROR(CheckRanks(ranks, homes_));

@@ -60,7 +60,7 @@ Result<std::unique_ptr<RowFetcher>> RankRows::MakeFetcher(std::unique_ptr<RowRea
 void RankRows::Count(const Minibatch& minibatch) {
   // Vertices in different parts of a disjoint sample can share a row.
   const DistinctRows distinct =
-      minibatch.seed_of.empty() ? DistinctRows() : DistinctRowsOf(minibatch);
+      minibatch.seed_of.empty() ? DistinctRows() : DistinctRowsOf(minibatch.rows);
   const std::vector<Row>& rows = minibatch.seed_of.empty() ? minibatch.rows : distinct.rows;
   std::uint64_t remote = 0;
   for (const Row row : rows) remote += !view().IsOwn(row);

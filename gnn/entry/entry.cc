@@ -5,12 +5,16 @@
 #include "gnn/infer/infer_array.h"
 #include "gnn/infer/infer_worker.h"
 #include "gnn/infer/plan_inference.h"
+#include "gnn/links/rank_links.h"
 #include "gnn/links/score_pairs.h"
+#include "gnn/links/top_links.h"
 #include "gnn/models/registry.h"
 #include "gnn/ops/torch_guard.h"
 #include "gnn/options/training_options.h"
 #include "gnn/ranks/train_ranks.h"
+#include "gnn/tables/train_table.h"
 #include "gnn/train/train.h"
+#include "gnn/train/typed_options.h"
 #include "storage/store/build_id.h"
 #include "storage/store/this_build.h"
 
@@ -20,8 +24,10 @@ namespace {
 
 class Entry final : public GnnEntry {
  public:
-  Result<TrainReport> Train(const TrainOptions& options, const JobControl& control) const override {
-    return GuardedTorch([&] {
+  Result<TrainReport> Train(const TrainOptions& given, const JobControl& control) const override {
+    if (given.model.kind == kTableModel) return TrainTable(given, control);
+    return GuardedTorch([&]() -> Result<TrainReport> {
+      RHIZOME_ASSIGN_OR_RETURN(const TrainOptions options, WithTypedDefaults(given));
       if (options.full_graph() != nullptr) return TrainFullGraph(options, control);
       return TransportOf(options) != nullptr ? TrainOverRanks(options, control)
                                              : TrainModel(options, control);
@@ -30,9 +36,15 @@ class Entry final : public GnnEntry {
   Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {
     return GuardedTorch([&] { return InferArray(options, control); });
   }
-  Result<FullGraphReport> PlanTrain(const TrainOptions& options,
+  Result<FullGraphReport> PlanTrain(const TrainOptions& given,
                                     const JobControl& control) const override {
-    return GuardedTorch([&] { return PlanFullTraining(options, control); });
+    if (given.model.kind == kTableModel)
+      return Fail(
+          Status::Unsupported("there is no plan of a training of a table yet: `model=table`"));
+    return GuardedTorch([&]() -> Result<FullGraphReport> {
+      RHIZOME_ASSIGN_OR_RETURN(const TrainOptions options, WithTypedDefaults(given));
+      return PlanFullTraining(options, control);
+    });
   }
   std::vector<ModelInfo> Models() const override { return DescribeModels(); }
   Result<InferPlan> PlanInfer(const InferOptions& options,
@@ -58,6 +70,16 @@ class Scores final : public LinkScores {
                                 const PairSource& source, const ScoreSink& sink,
                                 const JobControl& control) const override {
     return GuardedTorch([&] { return ScorePairs(graph, options, source, sink, control); });
+  }
+  Result<LinkEvaluation> Evaluate(const GraphSnapshot& graph, const LinkEvaluationOptions& options,
+                                  const LinkEvaluationEdges& edges,
+                                  const JobControl& control) const override {
+    return GuardedTorch([&] { return RankLinks(graph, options, edges, control); });
+  }
+  Result<TopLinksReport> Top(const GraphSnapshot& graph, const TopLinksOptions& options,
+                             const VertexSource& source, const ScoreSink& sink,
+                             const JobControl& control) const override {
+    return GuardedTorch([&] { return FindTopLinks(graph, options, source, sink, control); });
   }
 };
 

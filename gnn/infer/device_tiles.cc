@@ -142,7 +142,7 @@ void DeviceTiles::Prepare(std::uint32_t number, const float* raw, std::size_t co
     std::memcpy(in_, raw + first * columns, rows * columns * sizeof(float));
     std::fill(in_ + rows * columns, in_ + batch_rows_ * columns, 0.0F);
     Device* const device = device_.kernels.get();
-    torch::Tensor made = layer.Prepare(layer.Enter(Up(in_, columns), device), device);
+    torch::Tensor made = layer.Prepare(layer.Enter({Up(in_, columns)}, device), device);
     if (layer.pieces().score_columns() > 0) made = at::cat({made, layer.SourceScores(made)}, 1);
     made = made.contiguous();
     Down(made, out_);
@@ -170,7 +170,7 @@ DeviceTiles::Finished DeviceTiles::Finish(std::uint32_t number, std::size_t coun
     raw = tile.narrow(1, 0, layer.own_columns());
   }
   Layer::Entered entered;
-  if (raw.defined()) entered = layer.Enter(raw, device);
+  if (raw.defined()) entered = layer.Enter({raw}, device);
   const torch::Tensor made = layer.Finish(raw, entered, tile, device).contiguous();
   torch::Tensor scores;
   if (with_scores) scores = model_.HeadOfTile(made).contiguous();

@@ -44,7 +44,7 @@ std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made) {
     if (there.empty()) return fmt::format("{} does not record its {}", old.name, fact);
     if (there != FactOf(made, fact)) return fmt::format("{} has another {}", old.name, fact);
   }
-  for (const std::string_view fact : {kDirectionAttribute, kSamplingFact}) {
+  for (const std::string_view fact : {kDirectionAttribute, kSamplingFact, kInputsFact}) {
     if (FactOf(old, fact) != FactOf(made, fact))
       return fmt::format("{} has another {}", old.name, fact);
   }
@@ -80,15 +80,15 @@ Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const A
   const std::string_view vertices = FactOf(old, kVerticesFact);
   std::uint64_t first_new = 0;
   std::from_chars(vertices.data(), vertices.data() + vertices.size(), first_new);
-  const ArrayEntry* const features = graph.store().manifest().FindArray(origin->features);
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> marks,
-                           StaleVertices({.parts = *parts,
-                                          .view = view.get(),
-                                          .changes = changes.get(),
-                                          .first_new = first_new,
-                                          .features_id = features->array_id,
-                                          .layers = origin->layers,
-                                          .direction = origin->direction}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::vector<std::uint8_t> marks,
+      StaleVertices({.parts = *parts,
+                     .view = view.get(),
+                     .changes = changes.get(),
+                     .first_new = first_new,
+                     .features_ids = FeatureIdsOf(*origin, graph.store().manifest()),
+                     .layers = origin->layers,
+                     .direction = origin->direction}));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> marked, MarkedRows(graph.store(), old));
   std::vector<std::uint32_t> rows;
   for (std::uint64_t row = 0; row < graph.vertex_count(); ++row) {

@@ -30,6 +30,10 @@ inline constexpr const char* kIncrementalFacts[] = {
 /// kDirectionAttribute (index/delta/stale_vertices.h).
 inline constexpr std::string_view kSamplingFact = "sampling";
 
+/// Attribute with the array of each vertex type, as DescribeInputs; absent: one array for all. It
+/// must match, too.
+inline constexpr std::string_view kInputsFact = "inputs";
+
 /// Attribute with the number of vertices for which an array was computed.
 inline constexpr const char* kVerticesFact = "vertices";
 

@@ -11,7 +11,10 @@
 #include "gnn/infer/inference_job.h"
 #include "gnn/infer/inference_memory.h"
 #include "gnn/infer/inference_workers.h"
+#include "gnn/infer/input_arrays.h"
+#include "gnn/infer/layer_sizes.h"
 #include "gnn/infer/non_finite_report.h"
+#include "gnn/infer/samplewise_run.h"
 #include "gnn/models/ignored_facts.h"
 #include "gnn/ops/torch_threads.h"
 #include "index/arrays/publish_array.h"
@@ -32,21 +35,7 @@ inline namespace internal {
 namespace {
 
 Status CheckMode(const InferOptions& options) {
-  if (options.mode == InferMode::kSamplewise) {
-    if (options.resume) return Status::InvalidArgument("`resume` works in layerwise mode only");
-    if (options.incremental) {
-      return Status::InvalidArgument("`incremental` works in layerwise mode only");
-    }
-    if (options.data.topology == TopologyPlace::kDirect) {
-      return Status::InvalidArgument("`topology=direct` works in layerwise mode only");
-    }
-    if (options.workers.count != 0) {
-      return Status::InvalidArgument("`workers` work in layerwise mode only");
-    }
-    if (options.device == ComputeOn::kCuda) {
-      return Status::InvalidArgument("`device=cuda` works in layerwise mode only");
-    }
-  }
+  if (options.mode == InferMode::kSamplewise) RHIZOME_RETURN_IF_ERROR(CheckSamplewise(options));
   if (options.workers.count > MaxPartsOfJob()) {
     return Status::InvalidArgument(
         fmt::format("{} workers are too many: this machine supports at most {}",
@@ -114,8 +103,13 @@ Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferenceJob& job,
                                                        std::uint64_t base_bytes) {
   const InferOptions& options = job.options();
   if (options.workers.count == 0) return std::unique_ptr<InferenceWorkers>();
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes,
-                           WorkerBytes(options, WorkerRanges::Bytes(job.graph()), base_bytes));
+  // This process runs the input pass before workers get their first task.
+  LayerwiseOptions first;
+  first.inputs = job.inputs();
+  first.threads = std::max<std::uint32_t>(options.resources.threads, 1);
+  const std::uint64_t own_bytes = std::max(
+      WorkerRanges::Bytes(job.graph()), LayerSizes(job.graph(), job.model(), first).InputBytes());
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, WorkerBytes(options, own_bytes, base_bytes));
   std::vector<std::string> command = options.workers.command;
   command.push_back(fmt::format("{}", bytes));
   WorkerRanges ranges(options.workers, options.note);
@@ -147,8 +141,10 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   report.test_accuracy = result.accuracy.Of(Split::kTest);
   report.resumed_chunks = result.resumed_chunks;
   report.kind = job.model().shape().spec.kind;
+  if (!job.inputs().empty() && job.options().mode == InferMode::kLayerwise)
+    report.inputs = result.inputs;
   report.list_reads = job.list_reads();
-  report.direction = job.options().data.sampling.direction;
+  report.direction = job.options().data.sampling.walked();
   report.edge_weights = job.edge_weights();
   if (job.device() != nullptr) report.device = job.device()->report();
   return report;
@@ -162,10 +158,11 @@ Result<std::vector<InferReport::NonFinite>> ReportAndNoteNonFinite(const Inferen
   std::vector<InferReport::NonFinite> found;
   if (result.non_finite_rows == 0) return found;
   const InferOptions& options = job.options();
-  RHIZOME_ASSIGN_OR_RETURN(found, ReportNonFinite(job.graph(), options.out, result.output,
-                                                  options.data.features, control));
+  const std::vector<std::string> features = FeatureArrays(options.data.features, job.inputs());
+  RHIZOME_ASSIGN_OR_RETURN(
+      found, ReportNonFinite(job.graph(), options.out, result.output, job.layerwise(), control));
   if (!found.empty() && options.note)
-    options.note(DescribeNonFinite(found, options.data.features, job.graph().live_vertex_count()));
+    options.note(DescribeNonFinite(found, features, job.graph().live_vertex_count()));
   return found;
 }
 
@@ -180,11 +177,12 @@ void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferR
 }
 
 /// Runs the job on `device`, or on the CPU if it is null. Sets `store` to the id of the store.
-Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDevice* device,
+Result<InferReport> InferAndPublish(const InferOptions& given, const ComputeDevice* device,
                                     std::uint64_t base_bytes, const JobControl& control,
                                     StoreId& store) {
   const WorkClock clock;
-  RHIZOME_ASSIGN_OR_RETURN(const auto job, InferenceJob::Open(options, InferRole::kMaker));
+  RHIZOME_ASSIGN_OR_RETURN(const auto job, InferenceJob::Open(given, InferRole::kMaker));
+  const InferOptions& options = job->options();  // some follow from the model
   store = job->store().id();
   if (job->published()) {
     InferReport report = PublishedBefore(*job);
@@ -195,9 +193,12 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job->store().fs(), options.store));
   std::vector<std::string> ignored;
   if (!job->model().shape().spec.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(ignored,
-                             IgnoredFacts(job->graph(), {.sampling = options.data.sampling,
-                                                         .edge_weights = job->edge_weights()}));
+    RHIZOME_ASSIGN_OR_RETURN(
+        ignored, IgnoredFacts(job->graph(), {.sampling = job->options().data.sampling,
+                                             .edge_weights = job->edge_weights(),
+                                             .vertex_types = !job->inputs().empty() ||
+                                                             job->model().by_vertex_type(),
+                                             .edge_types = job->model().typed()}));
   }
   ReportIgnored(ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,

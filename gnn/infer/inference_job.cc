@@ -1,19 +1,24 @@
 #include "gnn/infer/inference_job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cache/feed/class_names.h"
+#include "cache/feed/feed_fields.h"
+#include "cache/feed/inputs.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/feed/task_labels.h"
 #include "cache/job/job_description.h"
 #include "cache/job/job_scratch.h"
 #include "gnn/infer/inference_memory.h"
+#include "gnn/infer/input_arrays.h"
 #include "gnn/infer/layer_sizes.h"
 #include "gnn/infer/samplewise_run.h"
+#include "gnn/models/recorded_direction.h"
 #include "index/delta/stale_vertices.h"
 #include "rhizome/array_change.h"
 #include "rhizome/text_values.h"
@@ -84,16 +89,19 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
     return Fail(
         OfNamedFile(model.error().WithContext(options.model_file.string()), options.model_file));
   job->model_ = *std::move(model);
+  RHIZOME_RETURN_IF_ERROR(job->ResolveTyped());
   // A graph of a store that is open for reading is faster to query than one that may change.
   RHIZOME_ASSIGN_OR_RETURN(
       job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.data.topology}));
   if (job->graph_->live_vertex_count() == 0)
     return Fail(Status::InvalidArgument(fmt::format(
         "'{}' has no vertices to compute rows for; put some first", options.store.string())));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.data.features));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job->model_, *job->graph_));
+  RHIZOME_RETURN_IF_ERROR(job->ResolveFeatures());
   RHIZOME_RETURN_IF_ERROR(job->ResolveDraws());
   job->model_->FitSampling(job->sampling_);
+  RHIZOME_RETURN_IF_ERROR(job->model_->FitRelations(job->graph_->edge_types(),
+                                                    WalksTwoSides(*job->graph_, job->sampling_),
+                                                    job->sampling_.sampler.typed_fanouts));
   if (options.resume && makes) job->published_ = job->FindPublished();
   if (may_be_there && !job->published_) return Fail(output);
   const Manifest& manifest = job->store_->manifest();
@@ -138,6 +146,48 @@ std::vector<std::string> InferenceJob::class_names() const {
   return ClassNamesOf(model_file_.file);
 }
 
+/// Finds the arrays that the model reads, and checks that they and the types of the graph fit the
+/// model.
+Status InferenceJob::ResolveFeatures() {
+  RHIZOME_RETURN_IF_ERROR(model_->SetTypes(graph_->vertex_types()));
+  RHIZOME_ASSIGN_OR_RETURN(inputs_, InputsOfModel(*graph_, *model_, options_.data.inputs));
+  if (!inputs_.empty()) {
+    if (options_.device != ComputeOn::kCuda) return Status::Ok();
+    return Status::Unsupported(
+        "the model has an array for each vertex type, which `device=cuda` does not support yet; "
+        "infer without it");
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, store_->OpenArray(options_.data.features));
+  RHIZOME_RETURN_IF_ERROR(CheckSharedInput(*graph_, options_.data.features));
+  return CheckFeatures(features->entry(), *model_, *graph_);
+}
+
+/// Sets the direction in which the model was trained, unless the options have one; a difference is
+/// noted. Files without a direction are of models that were trained on in-edges, or from before
+/// files had it: then the direction that the kind walks by default. Errors: kInvalidArgument, a
+/// typed kind on a device.
+Status InferenceJob::ResolveTyped() {
+  const std::optional<Direction> trained = DirectionOf(model_file_.file);
+  std::optional<Direction>& direction = options_.data.sampling.direction;
+  if (direction && trained && *direction != *trained && role_ == InferRole::kMaker && options_.note)
+    options_.note(
+        fmt::format("the model was trained with `direction={}`, which `direction={}` "
+                    "replaces",
+                    NameOfChoice(*trained), NameOfChoice(*direction)));
+  if (!direction)
+    direction = trained.value_or(model_->typed() && model_->shape().by_side ? Direction::kBoth
+                                                                            : Direction::kIn);
+  if (!model_->typed()) return Status::Ok();
+  const std::string& kind = model_->shape().spec.kind;
+  if (options_.device == ComputeOn::kCuda) {
+    return Status::InvalidArgument(
+        fmt::format("model {} has weights for each edge type, which `device=cuda` does not "
+                    "support; infer on the CPU",
+                    kind));
+  }
+  return Status::Ok();
+}
+
 /// Resolves the sampling options against the graph.
 Status InferenceJob::ResolveDraws() {
   const ModelSpec& spec = model_->shape().spec;
@@ -170,24 +220,32 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
     fanout = i == 0 ? one : fanout + "," + one;
   }
   const Manifest& manifest = store_->manifest();
+  std::vector<std::uint64_t> ids;
+  for (const ArrayEntry& array : EntriesOf(*store_, options_.data.features, inputs_))
+    ids.push_back(array.array_id);
   std::vector<std::pair<std::string, std::string>> facts = {
       {"made_by", options_.mode == InferMode::kLayerwise ? "infer layerwise" : "infer samplewise"},
       {"content", options_.scores ? "class scores" : "embeddings"},
       {"model_xxh3", ToHex(model_file_.hash)},
-      {"features", options_.data.features},
-      {"features_id", fmt::format("{}", manifest.FindArray(options_.data.features)->array_id)},
+      {"features",
+       fmt::format("{}", fmt::join(FeatureArrays(options_.data.features, inputs_), ","))},
+      {"features_id", fmt::format("{}", fmt::join(ids, ","))},
       {kVerticesFact, fmt::format("{}", graph_->vertex_count())},
       {"hops", fmt::format("{}", model_->hops())},
       {"fanout", fanout},
       {"seed", fmt::format("{}", options_.seed)},
       {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
                                manifest.version, graph_->sequence())}};
-  const Direction direction = options_.data.sampling.direction;
+  const Direction direction = options_.data.sampling.walked();
   if (direction != Direction::kIn && !graph_->info().symmetric)
     facts.emplace_back(kDirectionAttribute, direction == Direction::kOut ? "out" : "both");
   if (std::string draws = DescribeDraws(options_.data.sampling, sampling_.edge_weights);
       !draws.empty())
     facts.emplace_back(kSamplingFact, std::move(draws));
+  if (const std::string inputs = DescribeInputs(inputs_); !inputs.empty())
+    facts.emplace_back(kInputsFact, inputs.size() <= kMaxAttributeBytes
+                                        ? inputs
+                                        : ToHex(Xxh3(std::as_bytes(std::span(inputs)))));
   if (const HistoryState history = graph_->history(); history.known())
     facts.emplace_back(kCommitsAttribute, ToHex(history.commits));
   return facts;
@@ -195,7 +253,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
 
 /// Returns the hashes that identify the state that the job reads.
 StateId InferenceJob::State() const {
-  std::vector<std::string> arrays = {options_.data.features};
+  std::vector<std::string> arrays = FeatureArrays(options_.data.features, inputs_);
   if (labels_) {
     arrays.push_back(options_.data.labels);
     arrays.push_back(ParseSplitReference(options_.data.split)->array);
@@ -233,10 +291,11 @@ std::optional<std::string> InferenceJob::FindPublished() const {
 std::string InferenceJob::Describe(const IncrementalBase* base) const {
   const Manifest& manifest = store_->manifest();
   nlohmann::json files = nlohmann::json::array();
-  const ArrayEntry* features = manifest.FindArray(options_.data.features);  // may be a version
-  const std::string folder = ArrayFolder(features->name) + "/";
-  for (const FileEntry& file : manifest.files) {
-    if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
+  for (const ArrayEntry& array : EntriesOf(*store_, options_.data.features, inputs_)) {
+    const std::string folder = ArrayFolder(array.name) + "/";  // may be a version
+    for (const FileEntry& file : manifest.files) {
+      if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
+    }
   }
   const std::string all = files.dump();
   nlohmann::json description = {
@@ -245,7 +304,7 @@ std::string InferenceJob::Describe(const IncrementalBase* base) const {
       {"generation", manifest.generation},
       {"sequence", graph_->sequence()},
       {kStateField, State().ToString()},
-      {"features", options_.data.features},
+      {"features", inputs_.empty() ? options_.data.features : DescribeInputs(inputs_)},
       {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
       {"model_xxh3", ToHex(model_file_.hash)},
       {"fanouts", options_.fanouts},
@@ -267,8 +326,10 @@ std::string InferenceJob::Describe(const IncrementalBase* base) const {
 Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control) {
   LayerwiseOptions& made = layerwise_;
   made.features = options_.data.features;
+  made.inputs = inputs_;
   made.fanouts = options_.fanouts;
   made.sampling = sampling_;
+  RHIZOME_ASSIGN_OR_RETURN(made.groups, MostGroups(*graph_, *model_, sampling_.sampler.direction));
   made.output.name = options_.out;
   made.output.codec = options_.codec;
   made.output.inner_rows = options_.inner_rows;

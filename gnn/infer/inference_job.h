@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cache/feed/lists_on_disk.h"
 #include "cache/job/safetensors.h"
@@ -34,6 +36,10 @@ class InferenceJob {
   const Store& store() const { return *store_; }
   const GraphSnapshot& graph() const { return *graph_; }
   const Model& model() const { return *model_; }
+
+  /// Returns the array of each vertex type of the graph, for a model with inputs by type; otherwise
+  /// nothing.
+  const std::vector<FeatureInput>& inputs() const { return inputs_; }
 
   /// Returns the task that the model was trained for.
   Task task() const;
@@ -86,7 +92,9 @@ class InferenceJob {
   const Manifest& latest() const { return latest_ ? *latest_ : store_->manifest(); }
 
   InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
+  Status ResolveTyped();
   Status ResolveDraws();
+  Status ResolveFeatures();
   Result<bool> HasClassesOfStore(bool measures) const;
   std::vector<std::pair<std::string, std::string>> Attributes() const;
   std::optional<std::string> FindPublished() const;
@@ -96,13 +104,14 @@ class InferenceJob {
   Result<LayerwiseResult> RunIncremental(const IncrementalBase& base, const LayerwiseInput& input,
                                          const JobControl& control) const;
 
-  const InferOptions options_;
+  InferOptions options_;
   const InferRole role_;
   std::unique_ptr<Store> store_;
   std::optional<Manifest> latest_;  // unset: the manifest of store_
   std::unique_ptr<GraphSnapshot> graph_;
   LoadedTensorFile model_file_;
   std::optional<Model> model_;
+  std::vector<FeatureInput> inputs_;  // by vertex type of the graph; empty: one array
   MinibatchSamplerOptions sampling_;  // resolved for the graph, with a fanout for each layer
   std::optional<ClassLabels> labels_;
   std::optional<std::string> published_;

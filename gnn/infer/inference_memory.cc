@@ -10,6 +10,7 @@
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/memory_plan.h"
 #include "cache/job/process_memory.h"
+#include "gnn/infer/input_arrays.h"
 #include "gnn/infer/layer_sizes.h"
 #include "storage/base/bytes_left.h"
 
@@ -58,9 +59,9 @@ std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
 /// `sizes_` the memory that they need.
 class Division {
  public:
-  explicit Division(const InferMemoryInput& input)
+  Division(const InferMemoryInput& input, const ArrayEntry& first)
       : input_(input),
-        features_(*input.graph.store().manifest().FindArray(input.options.data.features)),
+        features_(first),
         tried_(input.layerwise),
         sizes_(input.graph, input.model, tried_) {}
 
@@ -154,14 +155,18 @@ class Division {
   }
 
   const InferMemoryInput& input_;
-  const ArrayEntry& features_;
+  const ArrayEntry& features_;  // the array that the first layer reads
   LayerwiseOptions tried_;
   const LayerSizes sizes_;
 };
 
 }  // namespace
 
-Result<InferMemory> DivideMemory(const InferMemoryInput& input) { return Division(input).Run(); }
+Result<InferMemory> DivideMemory(const InferMemoryInput& input) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry first,
+                           FirstSource(input.graph, input.model, input.layerwise));
+  return Division(input, first).Run();
+}
 
 Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own_bytes,
                                   std::uint64_t base_bytes) {

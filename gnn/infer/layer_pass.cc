@@ -60,7 +60,8 @@ LayerPass::LayerPass(LayerPassInput input, LayerOutput& output)
       output_(output),
       dim_(input_.source.entry().dim),
       has_cache_(ChunkReader::HasCache(input_.source.entry(), input_.pass.reader)),
-      layer_(input_.model.layer(input_.layer)) {
+      layer_(input_.model.layer(input_.layer)),
+      row_types_(input_.graph) {
   layer_.Freeze();
 }
 
@@ -121,6 +122,10 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner plann
     RHIZOME_ASSIGN_OR_RETURN(
         prepared_, AlignedBuffer::Allocate(stage_rows * prepared_columns() * sizeof(float)));
   }
+  if (layer_.pieces().relates) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        related_, RelatedRows::Create(layer_, stage_rows, input_.pass.planner.draw.relations));
+  }
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
                            BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
                                                row_scale_, has_cache_));
@@ -166,16 +171,12 @@ Status LayerPass::Report(std::uint64_t rows_of_block) const {
 Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, NextWindow(stager));
   const BlockLists& lists = *window.lists;
-  std::vector<std::uint32_t> degrees(layer_.pieces().reduce.needs_degrees() ? block.rows() : 0, 0);
-  for (std::size_t t = 0; t < degrees.size() && !input_.pass.planner.draw.no_edges; ++t) {
-    degrees[t] = input_.pass.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
-  }
   const std::size_t targets = lists.targets.size();
   std::span<float> sums;
   if (lists.numbers.empty()) {
-    RHIZOME_ASSIGN_OR_RETURN(sums, Sums(targets));
+    RHIZOME_ASSIGN_OR_RETURN(sums, Sums(lists));
   }
-  TileLayer layer(lists, layer_, row_scale_, std::move(degrees), sums);
+  TileLayer layer(lists, layer_, row_scale_, FactsOf(lists.targets), sums);
   if (!lists.numbers.empty()) return FinishTargets(block, window, {0, targets}, layer);
   if (lists.own.before) {
     RHIZOME_RETURN_IF_ERROR(ForOwnWindows(window, stager, [&](const TargetRange& range) {
@@ -186,14 +187,9 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
       return Status::Ok();
     }));
   }
+  if (related_) related_->Begin(lists);
   while (lists.is_sum(window.window)) {
-    const WindowRows rows = Prepared(window);
-    const Stopwatch watch;
-    ForTiles({0, targets}, [&](const TargetRange& tile) {
-      layer.AddWindow(window.window - lists.first_sum, rows, tile);
-    });
-    report_.model_seconds += watch.seconds();
-    report_.sum_seconds += watch.seconds();
+    AddWindow(window, layer);
     if (window.is_last()) break;
     RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
   }
@@ -201,6 +197,44 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   return ForOwnWindows(window, stager, [&](const TargetRange& range) {
     return FinishTargets(block, window, range, layer);
   });
+}
+
+/// Adds a window of source rows to the sums of all targets.
+void LayerPass::AddWindow(const StagedWindow& window, TileLayer& layer) {
+  const TargetRange all{0, window.lists->targets.size()};
+  const std::size_t number = window.window - window.lists->first_sum;
+  const WindowRows rows = Prepared(window);
+  const Stopwatch watch;
+  if (related_) {
+    related_->FindPairs(number);
+    while (related_->NextRun(rows))
+      ForTiles(all, [&](const TargetRange& tile) { layer.AddRelated(*related_, tile); });
+  } else {
+    ForTiles(all, [&](const TargetRange& tile) { layer.AddWindow(number, rows, tile); });
+  }
+  report_.model_seconds += watch.seconds();
+  report_.sum_seconds += watch.seconds();
+}
+
+TargetFacts LayerPass::FactsOf(std::span<const Row> targets) const {
+  TargetFacts facts;
+  if (layer_.pieces().reduce.needs_degrees()) {
+    facts.degrees.assign(targets.size(), 0);
+    for (std::size_t t = 0; t < targets.size() && !input_.pass.planner.draw.no_edges; ++t)
+      facts.degrees[t] = input_.pass.planner.degrees[static_cast<std::size_t>(targets[t])];
+  }
+  if (layer_.pieces().by_vertex_type) facts.types = TypesOf(targets);
+  return facts;
+}
+
+/// Returns the vertex types of rows, as the model numbers them.
+template <typename Rows>
+std::vector<TypeId> LayerPass::TypesOf(const Rows& rows) const {
+  std::vector<TypeId> types;
+  types.reserve(rows.size());
+  for (const auto row : rows)
+    types.push_back(input_.model.NumberOfType(row_types_.Of(static_cast<Row>(row))));
+  return types;
 }
 
 /// Calls body(range) for each window of own rows, starting with `window`. On return, `window` is
@@ -232,7 +266,10 @@ WindowRows LayerPass::Prepared(const StagedWindow& window) {
   if (input_.device != nullptr) {
     input_.device->Prepare(input_.layer, staged.rows, count, prepared);
   } else {
-    PrepareWindow(layer_, staged.rows, count, prepared);
+    std::vector<TypeId> types;
+    if (layer_.pieces().by_vertex_type)
+      types = TypesOf(std::span(lists.rows).subspan(before, count));
+    PrepareWindow(layer_, staged.rows, types, count, prepared);
   }
   report_.model_seconds += watch.seconds();
   rows.reduced = prepared;
@@ -240,15 +277,18 @@ WindowRows LayerPass::Prepared(const StagedWindow& window) {
   return rows;
 }
 
-/// Returns the state memory for `targets` targets. All blocks share it, so that the system zeroes
-/// its pages only once.
-Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
-  RHIZOME_CHECK(targets <= max_targets_);
-  if (sums_.size_bytes() == 0) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        sums_, AlignedBuffer::Allocate(max_targets_ * state_columns() * sizeof(float)));
+/// Returns the state memory for the targets or groups of a block. All blocks share it, so that the
+/// system zeroes its pages only once. It grows if a block has more groups than the ones before.
+Result<std::span<float>> LayerPass::Sums(const BlockLists& lists) {
+  const std::size_t count = lists.state_count();
+  RHIZOME_CHECK(lists.grouped() || count <= max_targets_);
+  const std::size_t rows = lists.related() ? count : std::max<std::size_t>(count, max_targets_);
+  const std::size_t bytes = std::max<std::size_t>(rows, 1) * state_columns() * sizeof(float);
+  if (sums_.size_bytes() < bytes) {
+    sums_ = {};
+    RHIZOME_ASSIGN_OR_RETURN(sums_, AlignedBuffer::Allocate(bytes));
   }
-  return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * state_columns());
+  return std::span(reinterpret_cast<float*>(sums_.bytes().data()), count * state_columns());
 }
 
 /// Finishes targets whose own rows are staged, and the output chunks that they complete.

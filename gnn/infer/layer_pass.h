@@ -10,9 +10,11 @@
 #include "cache/blocks/layer_output.h"
 #include "cache/blocks/pass_order.h"
 #include "cache/feed/labels.h"
+#include "cache/feed/row_types.h"
 #include "cache/feed/vertex_score_sink.h"
 #include "gnn/infer/device_tiles.h"
 #include "gnn/models/model.h"
+#include "gnn/models/related_rows.h"
 #include "gnn/models/tile_layer.h"
 #include "gnn/ops/torch.h"
 #include "rhizome/graph.h"
@@ -62,7 +64,10 @@ class LayerPass {
  private:
   Status RunBlocks(const std::vector<Block>& blocks, BlockPlanner planner, ChunkReader& reader);
   Status RunBlock(const Block& block, BlockStager& stager);
-  Result<std::span<float>> Sums(std::size_t targets);
+  TargetFacts FactsOf(std::span<const Row> targets) const;
+  template <typename Rows>
+  std::vector<TypeId> TypesOf(const Rows& rows) const;
+  Result<std::span<float>> Sums(const BlockLists& lists);
   WindowRows Prepared(const StagedWindow& window);
   template <typename Body>
   Status ForOwnWindows(StagedWindow& window, BlockStager& stager, const Body& body);
@@ -71,6 +76,7 @@ class LayerPass {
   }
   std::size_t state_columns() const { return static_cast<std::size_t>(layer_.state_columns()); }
   Result<StagedWindow> NextWindow(BlockStager& stager);
+  void AddWindow(const StagedWindow& window, TileLayer& layer);
   Status FinishTargets(const Block& block, const StagedWindow& window, const TargetRange& targets,
                        TileLayer& layer);
   bool wants_scores() const {
@@ -92,10 +98,12 @@ class LayerPass {
   const std::size_t dim_;  // columns read
   const bool has_cache_;
   const Layer& layer_;
-  std::vector<float> row_scale_;   // [rows] 1/sqrt(degree + 1), for symmetric sums
-  AlignedBuffer sums_;             // state of targets; reused by one block after another
-  AlignedBuffer prepared_;         // [stage rows, prepared columns], if the layer prepares rows
-  std::uint64_t max_targets_ = 0;  // max over all blocks
+  const RowTypes row_types_;
+  std::vector<float> row_scale_;  // [rows] 1/sqrt(degree + 1), for symmetric sums
+  AlignedBuffer sums_;            // state of targets or groups; reused by one block after another
+  AlignedBuffer prepared_;        // [stage rows, prepared columns], if the layer prepares rows
+  std::optional<RelatedRows> related_;  // with ConvPieces::relates
+  std::uint64_t max_targets_ = 0;       // max over all blocks
 
   std::uint64_t rows_done_ = 0;    // rows of finished blocks
   AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled

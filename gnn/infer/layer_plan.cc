@@ -21,12 +21,13 @@ Status LayerPlan::FindTargets(const JobControl& control) {
   std::vector<std::uint32_t> rows = *options_.targets;
   for (std::uint32_t layer = count(); layer-- > 0;) {
     orders_[layer] = RowOrder(rows, graph_.vertex_count());
-    if (layer == 0) break;
+    if (layer == 0 && model_.inputs() == nullptr) break;
     const std::vector<Row> targets(rows.begin(), rows.end());
     PassDrawOptions draw = sizes_.Draw(layer);
     draw.weights = false;  // only the rows are needed
     RHIZOME_ASSIGN_OR_RETURN(const PassLists lists, DrawPassLists(graph_, targets, draw, control));
     rows.assign(lists.rows.begin(), lists.rows.end());
+    if (layer == 0) first_order_ = RowOrder(rows, graph_.vertex_count());
   }
   return Status::Ok();
 }
@@ -56,8 +57,15 @@ ArrayEntry LayerPlan::Written(std::uint32_t layer) const {
   return entry;
 }
 
+ArrayEntry LayerPlan::FirstRows() const {
+  ArrayEntry entry = sizes_.FirstRows();
+  if (!first_order_.as_stored()) entry.rows = first_order_.row_at().size();
+  return entry;
+}
+
 ArrayEntry LayerPlan::SourceOf(std::uint32_t layer) const {
-  return layer == 0 ? features_ : Written(layer - 1);
+  if (layer > 0) return Written(layer - 1);
+  return model_.inputs() == nullptr ? features_ : FirstRows();
 }
 
 PassReads LayerPlan::Pass(std::uint32_t layer) const {
@@ -65,15 +73,19 @@ PassReads LayerPlan::Pass(std::uint32_t layer) const {
   return {.planner = {.draw = sizes_.Draw(layer),
                       .source_chunk_rows = source.chunk_rows,
                       .stage_rows = sizes_.StageRows(source, layer),
-                      .source_order = layer == 0 ? nullptr : &orders_[layer - 1],
+                      .source_order = layer > 0                    ? &orders_[layer - 1]
+                                      : model_.inputs() == nullptr ? nullptr
+                                                                   : &first_order_,
                       .target_order = &orders_[layer],
                       .own = sizes_.Own(layer),
+                      .edge_relations = model_.layer(layer).pieces().relates,
                       .degrees = degrees_},
           .reader = sizes_.Reader(source),
           .source_chunk_bytes = ChunkReader::DecodedBytes(source),
           .output_chunk_rows = Written(layer).chunk_rows,
           .block_rows = sizes_.BlockRows(layer),
-          .block_edges = sizes_.BlockEdges(layer)};
+          .block_edges = sizes_.BlockEdges(layer),
+          .block_groups = sizes_.BlockGroups(layer)};
 }
 
 }  // namespace internal

@@ -21,6 +21,7 @@ class LayerPlan {
   LayerPlan(const GraphSnapshot& graph, const Model& model, const ArrayEntry& features,
             const LayerwiseOptions& options)
       : graph_(graph),
+        model_(model),
         features_(features),
         options_(options),
         sizes_(graph, model, options),
@@ -30,7 +31,8 @@ class LayerPlan {
   /// Reads the degrees. Must be called before anything is planned.
   Status CountEdges();
 
-  /// Finds the rows that each layer must compute for LayerwiseOptions::targets, which must be set.
+  /// Finds the rows that each layer, and the input pass, must compute for
+  /// LayerwiseOptions::targets, which must be set.
   Status FindTargets(const JobControl& control);
 
   /// Chooses the order of the rows in a layer's array.
@@ -48,6 +50,12 @@ class LayerPlan {
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(orders_.size()); }
   ArrayEntry Written(std::uint32_t layer) const;
+
+  /// Returns the entry of the array that the input pass writes, and the order of its rows. For
+  /// models with inputs by type.
+  ArrayEntry FirstRows() const;
+  const RowOrder& first_order() const { return first_order_; }
+
   ArrayEntry SourceOf(std::uint32_t layer) const;
 
   /// Returns the pass of a layer, which borrows from this object.
@@ -58,9 +66,11 @@ class LayerPlan {
 
  private:
   const GraphSnapshot& graph_;
+  const Model& model_;
   const ArrayEntry features_;
   const LayerwiseOptions& options_;
   const LayerSizes sizes_;
+  RowOrder first_order_;  // of the array that the input pass writes
   std::vector<RowOrder> orders_;
   std::vector<std::optional<BlockReads>> reads_;
   std::vector<std::uint32_t> degrees_;   // [rows]; empty without edges

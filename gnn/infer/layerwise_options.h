@@ -9,6 +9,7 @@
 #include "cache/feed/minibatch_sampler.h"
 #include "rhizome/infer_options.h"
 #include "rhizome/manifest.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/sampler.h"
 
 namespace rhizome {
@@ -32,10 +33,17 @@ struct LayerMemory {
 
 struct LayerwiseOptions {
   std::string features;
+
+  /// Instead of `features`, for a model with inputs by type: the array of each vertex type of the
+  /// graph, in its order (InputsOfModel).
+  std::vector<FeatureInput> inputs = {};
   std::vector<std::int64_t> fanouts;  ///< one for each layer; empty: all neighbours
 
   /// Sampling settings from ResolveSampling, with fanouts by edge type if there are any.
   MinibatchSamplerOptions sampling = {};
+
+  /// For typed models: max number of groups of all rows together (MostGroups); 0: unknown.
+  std::uint64_t groups = 0;
   ArrayEntry output;         ///< array of the last layer, from MakeOutputEntry
   bool scores = false;       ///< the output holds class scores instead of embeddings
   bool write_output = true;  ///< false: only the accuracy is computed

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cache/blocks/chunk_reader.h"
 #include "cache/blocks/pass_order.h"
 #include "cache/layout/pass_cost.h"
 #include "gnn/infer/inference_workers.h"
+#include "gnn/infer/input_arrays.h"
+#include "gnn/infer/input_pass.h"
 #include "gnn/infer/layer_pass.h"
 #include "gnn/infer/layer_plan.h"
 #include "rhizome/chunk_array.h"
@@ -38,7 +41,8 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
   return Source{.array = std::move(array), .decoder = decoder, .delta = nullptr};
 }
 
-/// The run of one job. For each layer it (1) finds or chooses the order of the rows that the layer
+/// The run of one job. It runs the input pass, if there is one, unless an earlier run has completed
+/// it. For each layer it (1) finds or chooses the order of the rows that the layer
 /// writes; (2) runs the pass, here or in child processes, and adopts chunks of an earlier run; (3)
 /// logs the metadata of the finished array, which is the next layer's source; (4) removes the array
 /// that the layer has read. A resumed run begins at the first layer that is not complete.
@@ -58,6 +62,7 @@ class LayerwiseRun {
       RHIZOME_RETURN_IF_ERROR(FindOrder(first - 1, control));
       result_.resumed_chunks += input_.log->Finished(first - 1).size();
     }
+    RHIZOME_RETURN_IF_ERROR(RunInputs(first, control));
     RHIZOME_ASSIGN_OR_RETURN(Source source, OpenSource(first));
     for (std::uint32_t layer = first; layer < layers_.count(); ++layer) {
       RHIZOME_RETURN_IF_ERROR(FindOrder(layer, control));
@@ -69,6 +74,8 @@ class LayerwiseRun {
       // is killed between the last layer and publishing resumes at the last layer, so the source of
       // that layer is kept.
       if (layer > 0 && !IsLast(layer)) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), Folder(layer - 1)));
+      if (layer == 0 && !IsLast(layer) && has_inputs())
+        RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), FirstFolder()));
     }
     return std::move(result_);
   }
@@ -82,6 +89,10 @@ class LayerwiseRun {
       return Fail(Status::InvalidArgument("a worker received a task of another job"));
     }
     RHIZOME_RETURN_IF_ERROR(layers_.CountEdges());
+    if (layer == 0 && has_inputs() && input_.log->Metadata(FirstInLog()) == nullptr) {
+      return Fail(Status::Corruption(
+          "inference log: the first layer has begun, but the rows that it reads are missing"));
+    }
     for (std::uint32_t known = layer == 0 ? 0 : layer - 1; known <= layer; ++known) {
       if (!IsLast(known) && input_.log->Order(known) == nullptr) {
         return Fail(
@@ -106,6 +117,12 @@ class LayerwiseRun {
   Path Folder(std::uint32_t layer) const {
     return input_.scratch / fmt::format("layer-{}", layer + 1);
   }
+  Path FirstFolder() const { return input_.scratch / "layer-0"; }
+
+  /// Returns whether an input pass writes the array that the first layer reads, and the number
+  /// under which the log lists its chunks; the number after the last layer is the merged array's.
+  bool has_inputs() const { return input_.model.inputs() != nullptr; }
+  std::uint32_t FirstInLog() const { return layers_.count() + 1; }
   Path OrderFile(std::uint32_t layer) const {
     return input_.scratch / fmt::format("order-{}", layer + 1);
   }
@@ -165,7 +182,28 @@ class LayerwiseRun {
     return RowOrder(std::move(row_at), rows);
   }
 
+  /// Runs the input pass, if there is one and `first`, the first layer that is run, reads its
+  /// array. Adopts chunks of an earlier run.
+  Status RunInputs(std::uint32_t first, const JobControl& control) {
+    if (!has_inputs() || first > 0) return Status::Ok();
+    RHIZOME_ASSIGN_OR_RETURN(
+        const std::unique_ptr<LayerOutput> output,
+        LayerOutput::Create(fs(), FirstFolder(), layers_.FirstRows(),
+                            ChunkProgress::Of(input_.log, FirstInLog()),
+                            input_.workers == nullptr ? options_.memory.writers : 1));
+    result_.resumed_chunks += output->adopted_chunks();
+    const InputPass pass(input_.graph, input_.model, options_, layers_.first_order());
+    RHIZOME_ASSIGN_OR_RETURN(result_.inputs, pass.Run(*output, control));
+    RHIZOME_ASSIGN_OR_RETURN(first_rows_, output->Finish());
+    result_.inputs.write_seconds = output->write_seconds();
+    result_.inputs.bytes_written = output->bytes_written();
+    return LogMetadata(FirstInLog(), *first_rows_);
+  }
+
   Result<Source> OpenSource(std::uint32_t first) {
+    if (first == 0 && first_rows_) return OpenWritten(fs(), *first_rows_);
+    if (first == 0 && has_inputs())
+      return OpenWritten(fs(), WrittenBefore(FirstInLog(), FirstFolder(), layers_.FirstRows()));
     if (first == 0) {
       RHIZOME_ASSIGN_OR_RETURN(auto array, input_.graph.store().OpenArray(options_.features));
       RHIZOME_ASSIGN_OR_RETURN(
@@ -174,15 +212,16 @@ class LayerwiseRun {
       auto delta = DeltaRows::Of(input_.graph.Snapshot(), array->entry());
       return Source{.array = std::move(array), .decoder = decoder, .delta = std::move(delta)};
     }
-    return OpenWritten(fs(), WrittenBefore(first - 1));
+    return OpenWritten(fs(),
+                       WrittenBefore(first - 1, Folder(first - 1), layers_.Written(first - 1)));
   }
 
-  /// Returns the complete array of a layer, as logged.
-  WrittenArray WrittenBefore(std::uint32_t layer) const {
-    WrittenArray written{.root = Folder(layer),
-                         .arrays = {layers_.Written(layer)},
-                         .files = {*input_.log->Metadata(layer)}};
-    for (const auto& [chunk, finished] : input_.log->Finished(layer)) {
+  /// Returns a complete array that another run or process wrote, by its number in the log.
+  WrittenArray WrittenBefore(std::uint32_t number, const Path& folder,
+                             const ArrayEntry& entry) const {
+    WrittenArray written{
+        .root = folder, .arrays = {entry}, .files = {*input_.log->Metadata(number)}};
+    for (const auto& [chunk, finished] : input_.log->Finished(number)) {
       written.files.push_back(finished.file);
     }
     std::sort(written.files.begin(), written.files.end(),
@@ -219,7 +258,7 @@ class LayerwiseRun {
     if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
     result_.non_finite_rows = output->non_finite_rows();
-    RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
+    if (!IsLast(layer)) RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
     if (input_.workers == nullptr) {
       report.write_seconds = output->write_seconds();
       report.bytes_written = output->bytes_written();
@@ -280,8 +319,9 @@ class LayerwiseRun {
     return pass.Run(control);
   }
 
+  /// Logs that an array is complete. The last layer's is not: its chunks are adopted instead.
   Status LogMetadata(std::uint32_t layer, const WrittenArray& written) {
-    if (input_.log == nullptr || IsLast(layer)) return Status::Ok();
+    if (input_.log == nullptr) return Status::Ok();
     const auto found =
         std::find_if(written.files.begin(), written.files.end(),
                      [](const FileEntry& file) { return file.path.ends_with("/zarr.json"); });
@@ -293,6 +333,7 @@ class LayerwiseRun {
   const LayerwiseOptions& options_;
   LayerPlan layers_;
   LayerwiseResult result_;
+  std::optional<WrittenArray> first_rows_;  // of the input pass of this run
 };
 
 }  // namespace
@@ -313,27 +354,27 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSna
 
 Result<LayerwiseResult> RunLayerwise(const LayerwiseInput& input, const LayerwiseOptions& options,
                                      const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, input.graph.store().OpenArray(options.features));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), input.model, input.graph));
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry first, FirstSource(input.graph, input.model, options));
+  if (input.model.inputs() == nullptr)
+    RHIZOME_RETURN_IF_ERROR(CheckFeatures(first, input.model, input.graph));
   RHIZOME_CHECK(input.sharing == nullptr ||
                 (input.log == nullptr && input.workers == nullptr && !options.targets &&
                  !options.write_output && options.chunk_rows != 0));
-  return LayerwiseRun(input, features->entry(), options).Run(control);
+  return LayerwiseRun(input, first, options).Run(control);
 }
 
 Result<InferLayerReport> RunLayerPart(const LayerwiseInput& input, const LayerwiseOptions& options,
                                       const LayerPart& part, ChunkProgress progress,
                                       const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, input.graph.store().OpenArray(options.features));
-  return LayerwiseRun(input, features->entry(), options)
-      .RunPart(part, std::move(progress), control);
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry first, FirstSource(input.graph, input.model, options));
+  return LayerwiseRun(input, first, options).RunPart(part, std::move(progress), control);
 }
 
 Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const Model& model,
                                               const LayerwiseOptions& options,
                                               const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
-  LayerPlan layers(graph, model, features->entry(), options);
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry first, FirstSource(graph, model, options));
+  LayerPlan layers(graph, model, first, options);
   RHIZOME_RETURN_IF_ERROR(layers.CountEdges());
   std::vector<LayerReads> plans;
   for (std::uint32_t layer = 0; layer < layers.count(); ++layer) {

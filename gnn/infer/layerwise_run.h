@@ -47,15 +47,17 @@ struct LayerwiseInput {
 
 struct LayerwiseResult {
   std::vector<InferLayerReport> layers;  ///< of layers computed in this run; zeros for others
+  InferLayerCosts inputs;                ///< of the input pass, if this run computed it
   AccuracyCounts accuracy;               ///< if labels were given
   std::uint64_t resumed_chunks = 0;
   std::uint64_t non_finite_rows = 0;  ///< of the output, if it is written (LayerOutput)
   WrittenArray output;
 };
 
-/// Computes every vertex layer by layer. Each layer is one pass over all rows in order: it reads
-/// the array of the previous layer chunk by chunk and writes its own array below `scratch`. No
-/// vertex is computed twice.
+/// Computes every vertex layer by layer. With inputs by type, an input pass (InputPass) writes the
+/// array that the first layer reads; with workers, this process runs it. Each layer is one pass
+/// over all rows in order: it reads the array of the previous layer chunk by chunk and writes its
+/// own array below `scratch`. No vertex is computed twice.
 ///
 /// The rows that a block of targets needs are copied to a stage, one stageful at a time, and summed
 /// in ascending order of rows. Each sum is computed by one thread, and a row's product depends only

@@ -1,10 +1,12 @@
 #include "gnn/infer/non_finite_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
 #include "cache/blocks/non_finite_rows.h"
+#include "gnn/infer/input_arrays.h"
 #include "storage/array/array_versions.h"
 
 namespace rhizome {
@@ -25,7 +27,7 @@ Status AddTo(std::vector<InferReport::NonFinite>& report, std::string_view name,
 Result<std::vector<InferReport::NonFinite>> ReportNonFinite(const GraphSnapshot& graph,
                                                             std::string_view name,
                                                             const WrittenArray& made,
-                                                            const std::string& features,
+                                                            const LayerwiseOptions& options,
                                                             const JobControl& control) {
   std::vector<InferReport::NonFinite> report;
   RHIZOME_ASSIGN_OR_RETURN(const auto array, ChunkArray::Open(graph.store().fs(), made.root,
@@ -34,26 +36,30 @@ Result<std::vector<InferReport::NonFinite>> ReportNonFinite(const GraphSnapshot&
                            FindNonFinite(graph, *array, /*delta=*/nullptr, control));
   RHIZOME_RETURN_IF_ERROR(AddTo(report, name, graph, of_result));
   if (report.empty()) return report;  // all such rows belong to deleted vertices
-  RHIZOME_ASSIGN_OR_RETURN(const NonFiniteRows of_features,
-                           FindNonFinite(graph, features, control));
-  RHIZOME_RETURN_IF_ERROR(AddTo(report, features, graph, of_features));
+  for (const std::string& one : FeatureArrays(options.features, options.inputs)) {
+    RHIZOME_ASSIGN_OR_RETURN(const NonFiniteRows of_features,
+                             FindNonFinite(graph, one, control, options.inputs));
+    RHIZOME_RETURN_IF_ERROR(AddTo(report, one, graph, of_features));
+  }
   return report;
 }
 
 std::string DescribeNonFinite(const std::vector<InferReport::NonFinite>& found,
-                              const std::string& features, std::uint64_t vertices) {
+                              const std::vector<std::string>& features, std::uint64_t vertices) {
   if (found.empty()) return {};
   const InferReport::NonFinite& result = found.front();
   std::string text =
       fmt::format("{} of {} rows of {} have NaN or an infinite value, the first is of vertex {}; ",
                   result.rows, vertices, ShownName(result.array), ToString(result.first));
   if (found.size() == 1) {
+    std::vector<std::string> shown;
+    for (const std::string& one : features) shown.push_back(ShownName(one));
     return text + fmt::format(
                       "all values of array {} are finite; check it for huge values, or train again "
                       "with a smaller learning rate",
-                      ShownName(features));
+                      fmt::join(shown, ", "));
   }
-  const InferReport::NonFinite& given = found.back();
+  const InferReport::NonFinite& given = found[1];
   return text + fmt::format(
                     "array {} has such values for {} of the vertices, the first is {}; correct its "
                     "rows and run this again",
@@ -61,8 +67,9 @@ std::string DescribeNonFinite(const std::vector<InferReport::NonFinite>& found,
 }
 
 std::optional<ExternalId> FirstNonFinite(const GraphSnapshot& graph, const std::string& array,
+                                         std::span<const FeatureInput> inputs,
                                          const JobControl& control) {
-  const Result<NonFiniteRows> found = FindNonFinite(graph, array, control);
+  const Result<NonFiniteRows> found = FindNonFinite(graph, array, control, inputs);
   if (!found || !found->first) return std::nullopt;
   const Result<ExternalId> id = graph.ExternalIdOf(*found->first);
   if (!id) return std::nullopt;

@@ -26,7 +26,8 @@ void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& m
                   AccuracyCounts& counts) {
   const c10::InferenceMode guard;
   const std::vector<LayerGraph> graphs = model.MakeGraphs(minibatch);
-  torch::Tensor stored = model.Embed(model.Features(minibatch), graphs, {});
+  torch::Tensor stored =
+      model.Embed(model.FirstRows(minibatch, model.Features(minibatch), {}), graphs, {});
   if (want_scores || labels != nullptr) {
     const torch::Tensor scores = model.Head(stored);
     if (labels != nullptr) {
@@ -55,7 +56,8 @@ FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
   pipeline.sampler = options.sampling;
   pipeline.sampler.sampler.seed = options.seed;
   pipeline.sampler.sampler.threads = options.threads;
-  pipeline.features = options.features;
+  if (options.inputs.empty()) pipeline.features = options.features;
+  pipeline.inputs = options.inputs;
   pipeline.normalize = spec.normalize_features;
   pipeline.policy = options.tuning.cache;
   pipeline.cache_bytes = options.memory.cache_bytes;
@@ -104,11 +106,30 @@ Status ComputeAll(const std::vector<Block>& blocks, FeedPipeline& pipeline, cons
 
 }  // namespace
 
+Status CheckSamplewise(const InferOptions& options) {
+  if (options.resume) return Status::InvalidArgument("`resume` works in layerwise mode only");
+  if (options.incremental) {
+    return Status::InvalidArgument("`incremental` works in layerwise mode only");
+  }
+  if (options.data.topology == TopologyPlace::kDirect) {
+    return Status::InvalidArgument("`topology=direct` works in layerwise mode only");
+  }
+  if (options.workers.count != 0) {
+    return Status::InvalidArgument("`workers` work in layerwise mode only");
+  }
+  if (options.device == ComputeOn::kCuda) {
+    return Status::InvalidArgument("`device=cuda` works in layerwise mode only");
+  }
+  return Status::Ok();
+}
+
 Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const LayerwiseOptions& options,
                                       const JobControl& control) {
   const GraphSnapshot& graph = input.graph;
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), input.model, graph));
+  if (input.model.inputs() == nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
+    RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), input.model, graph));
+  }
   const ArrayEntry& entry = options.output;
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
                            LayerOutput::Create(graph.store().fs(), input.scratch / "output", entry,

@@ -1,10 +1,14 @@
 #pragma once
 
 #include "gnn/infer/layerwise_run.h"
+#include "rhizome/infer_options.h"
 #include "rhizome/loader.h"
 
 namespace rhizome {
 inline namespace internal {
+
+/// Checks that no option requires layerwise inference. Errors: kInvalidArgument, naming the option.
+Status CheckSamplewise(const InferOptions& options);
 
 /// Baseline for layerwise inference: computes minibatches of `tuning.block_rows` vertices in row
 /// order, each with its whole sampled neighbourhood, so that a vertex near many targets is computed

@@ -32,6 +32,11 @@ torch::Tensor Conv::Query(const LayerRows&, const torch::Tensor&) const {
   return {};
 }
 
+void Conv::Relate(const LayerRows&, const RowsByClass&, std::span<const std::uint32_t>,
+                  float*) const {
+  RHIZOME_CHECK(false);  // only called for kinds with ConvPieces::relates, which override it
+}
+
 AttentionShape Conv::ShapeOfAttention(const RunMode& mode) const {
   const ConvPieces made = pieces();
   const AttentionPiece& piece = made.reduce.attention;

@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gnn/models/model_options.h"
 #include "gnn/ops/activation.h"
 #include "gnn/ops/attention_ops.h"
+#include "gnn/ops/block_products.h"
 #include "gnn/ops/dense.h"
 #include "gnn/ops/layer_graph.h"
 #include "gnn/ops/torch.h"
@@ -52,7 +54,25 @@ struct ConvPieces {
   bool update_reads_own = true;  ///< Update reads UpdateRows::own
   bool reads_first = false;      ///< Update reads UpdateRows::first
 
+  /// Whether the edges of a target are grouped by relation. Each group is then reduced to a row.
+  bool groups = false;
+
+  /// Whether layerwise inference, instead of grouping edges, multiplies rows of sources by the
+  /// matrices of their edges' relations (Conv::Relate) before it reduces them. A target then keeps
+  /// the state of one list, not of each group.
+  bool relates = false;
+
+  /// Whether there are weights for each vertex type: Forward reads LayerGraph::typed, the functions
+  /// for layerwise inference read LayerRows::types. Such kinds have groups.
+  bool by_vertex_type = false;
+
   bool attends() const { return reduce.by == Reduction::kAttention; }
+
+  /// Number of columns of a projected row. The last `width` columns are reduced.
+  std::int64_t source_columns() const {
+    return attends() ? width * static_cast<std::int64_t>(AttendParts(reduce.attention.score))
+                     : width;
+  }
 
   /// Number of columns of a source's scores (Conv::SourceScores).
   std::int64_t score_columns() const {
@@ -60,7 +80,7 @@ struct ConvPieces {
                                                                          : 0;
   }
 
-  /// Number of columns of a target's query (Conv::Query).
+  /// Number of columns of the query of a target (Conv::Query).
   std::int64_t query_columns() const {
     if (!attends()) return 0;
     return score_columns() > 0 ? score_columns() : width;
@@ -71,13 +91,16 @@ struct ConvPieces {
 /// rows, and `both` is [own | reduced] as one matrix.
 struct UpdateRows {
   LayerRows own;          ///< own rows in the layer's input
-  torch::Tensor reduced;  ///< [targets, ConvPieces::width]
+  torch::Tensor reduced;  ///< [targets, ConvPieces::width], or [groups, width]
   torch::Tensor first;    ///< [targets, hidden], the network's first hidden rows
   torch::Tensor both;     ///< undefined in training
 
   /// Whether `reduced` [targets, out] was computed from rows that were already multiplied by
   /// Conv::ReducedWeight.
   bool multiplied = false;
+
+  /// In layerwise inference, if edges are grouped; only group_begin and relation are set.
+  GroupedLists groups = {};
 };
 
 /// A message-passing layer. A kind of layer implements the pieces. It may override Forward with a
@@ -97,7 +120,8 @@ class Conv {
   /// Calls visit for every weight, always in the same order.
   virtual void VisitWeights(const WeightVisitor& visit) = 0;
 
-  /// Projects rows of sources: [n, in] -> [n, width]. Each row depends only on itself.
+  /// Projects rows of sources: [n, in] -> [n, ConvPieces::source_columns()]. Each row depends only
+  /// on itself.
   virtual torch::Tensor Project(const LayerRows& rows, const RunMode& mode) const;
 
   // Attention only (cache/kernels/attention_kernels.h):
@@ -107,8 +131,14 @@ class Conv {
   virtual torch::Tensor SourceScores(const torch::Tensor& projected) const;
 
   /// Computes the queries of targets, [n, ConvPieces::query_columns()], from rows of the layer's
-  /// input and the same rows projected.
+  /// input and the same rows projected; with ConvPieces::relates the latter are not given.
   virtual torch::Tensor Query(const LayerRows& own, const torch::Tensor& projected) const;
+
+  /// Multiplies projected rows by the matrices of relations, with ConvPieces::relates. Pair n has
+  /// the row row[n] and a relation, which is its class in `pairs`. Row i of `out` [pairs.size(),
+  /// ConvPieces::source_columns()] is the product of pair pairs.rows[i]. Uses the compute threads.
+  virtual void Relate(const LayerRows& projected, const RowsByClass& pairs,
+                      std::span<const std::uint32_t> row, float* out) const;
 
   /// Returns the score vectors of kGatv2: [heads, width of a head].
   virtual torch::Tensor ScoreVectors() const { return {}; }
@@ -134,6 +164,9 @@ class Conv {
   /// Returns the floats that a training step keeps for each target, besides the rows that it reads.
   virtual std::uint64_t TargetNumbers() const;
 
+  /// Returns the floats that a training step keeps for each group (ConvPieces::groups).
+  virtual std::uint64_t GroupNumbers() const { return 0; }
+
   /// Returns the floats that a training step keeps for each source, if rows are projected.
   virtual std::uint64_t SourceNumbers() const;
 
@@ -155,8 +188,10 @@ struct ConvShape {
   std::uint32_t number = 0;  ///< from 0
   std::int64_t in = 0;
   std::int64_t out = 0;
-  std::int64_t first = 0;  ///< columns of UpdateRows::first
-  bool is_output = false;  ///< the last layer of a network without a head
+  std::int64_t first = 0;         ///< columns of UpdateRows::first
+  bool is_output = false;         ///< the last layer of a network without a head
+  std::int64_t relations = 1;     ///< for typed kinds
+  std::int64_t vertex_types = 1;  ///< for kinds with ConvPieces::by_vertex_type
 };
 
 /// A kind of layer: its description, with its own options, and its factory. `make` expects checked

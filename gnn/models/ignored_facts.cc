@@ -39,11 +39,11 @@ Result<std::uint64_t> CountWithout(const GraphSnapshot& graph, std::span<const V
 /// Describes the direction that is not walked, and how many training vertices have no edge without
 /// it.
 Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& used) {
-  const bool walks_in = used.sampling.direction == Direction::kIn;
+  const bool walks_in = used.sampling.walked() == Direction::kIn;
   std::string text = walks_in ? "out-edges" : "in-edges";
   if (used.training.empty()) return text;
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t without,
-                           CountWithout(graph, used.training, used.sampling.direction));
+                           CountWithout(graph, used.training, used.sampling.walked()));
   if (without == 0) return text;
   text += fmt::format(" ({} of {} training vertices have no {}-edge: ", Grouped(without),
                       Grouped(used.training.size()), walks_in ? "in" : "out");
@@ -56,9 +56,10 @@ Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& 
 
 Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const UsedFacts& used) {
   std::vector<std::string> ignored;
-  if (graph.vertex_types().size() > 1)
+  if (graph.vertex_types().size() > 1 && !used.vertex_types)
     ignored.push_back(Named("vertex types", graph.vertex_types()));
-  const bool by_type = !used.sampling.typed_fanouts.empty() || !used.sampling.meta_path.empty();
+  const bool by_type =
+      used.edge_types || !used.sampling.typed_fanouts.empty() || !used.sampling.meta_path.empty();
   if (graph.edge_types().size() > 1 && !by_type)
     ignored.push_back(Named("edge types", graph.edge_types()));
   if (graph.info().weighted && !used.edge_weights && !used.sampling.weighted)
@@ -67,7 +68,7 @@ Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const 
   for (const EdgeAttributeInfo& attribute : graph.edge_attributes())
     if (attribute.name != used.sampling.time_attribute) attributes.push_back(attribute.name);
   if (!attributes.empty()) ignored.push_back(Named("edge attributes", attributes));
-  if (!graph.info().symmetric && used.sampling.direction != Direction::kBoth) {
+  if (!graph.info().symmetric && used.sampling.walked() != Direction::kBoth) {
     RHIZOME_ASSIGN_OR_RETURN(std::string other, OtherDirection(graph, used));
     ignored.push_back(std::move(other));
   }
@@ -77,8 +78,7 @@ Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const 
 void ReportIgnored(const std::vector<std::string>& ignored,
                    const std::function<void(std::string_view)>& note) {
   if (ignored.empty() || !note) return;
-  note(fmt::format("not used: {}; the model treats all vertices and all edges the same way",
-                   fmt::join(ignored, "; ")));
+  note(fmt::format("not used: {}; the model does not depend on them", fmt::join(ignored, "; ")));
 }
 
 }  // namespace internal

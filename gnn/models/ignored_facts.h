@@ -17,6 +17,8 @@ inline namespace internal {
 struct UsedFacts {
   const NeighborSampling& sampling;
   bool edge_weights = false;                ///< whether its layers use them
+  bool vertex_types = false;                ///< whether its layers use them
+  bool edge_types = false;                  ///< whether its layers have weights for each type
   std::span<const VertexId> training = {};  ///< training vertices; empty for an inference
 };
 

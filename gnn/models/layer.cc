@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gnn/models/model_shape.h"
 #include "storage/base/mutant.h"
 #include "storage/base/name_table.h"
 
@@ -51,6 +52,8 @@ std::vector<ModelOption> LayerOptions() {
                  "Residual blocks with a second linear layer, normalised at their input"),
       ChoiceOption("jump", WordsOf(kJumps),
                    "How the outputs of all layers are joined after the last one"),
+      ChoiceOption(kInputActivation, {"tanh", "relu"},
+                   "With an array for each vertex type: function after the input layer"),
       NumberOption("input-dropout", "0", 0, 0.99, "Share of the features dropped in training"),
       ChoiceOption("head", {"linear", "mlp", "none"},
                    "Layers between embeddings and scores; none: the last layer computes scores")};
@@ -169,6 +172,7 @@ Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
     entered.stream = entered.input = {raw.table.narrow(1, 0, shape_.in), raw.place};
   }
   if (style_.feed_forward && normed()) entered.input = {w.norm.Of(entered.stream.table, mode)};
+  entered.input.types = raw.types;
   return entered;
 }
 
@@ -292,10 +296,11 @@ torch::Tensor Layer::FinishGathered(const torch::Tensor& raw, const torch::Tenso
   return Leave(conv_->Update(rows, mode), false, own, {raw}, mode);
 }
 
-std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) const {
+std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources,
+                                 std::uint64_t groups) const {
   const auto in = static_cast<std::uint64_t>(shape_.in);
   const auto out = static_cast<std::uint64_t>(shape_.out);
-  std::uint64_t numbers = targets * conv_->TargetNumbers();
+  std::uint64_t numbers = targets * conv_->TargetNumbers() + groups * conv_->GroupNumbers();
   if (shape_.number > 0) numbers += sources * in + targets * 2 * in;
   if (in > out) numbers += 2 * sources * out;  // it may multiply before it aggregates
   // Each step of a row that is not fused stores its result, and has a gradient.
@@ -309,21 +314,36 @@ torch::Tensor Layer::Prepare(const Entered& rows, Device* device) const {
   return pieces_.projects ? conv_->Project(rows.input, {.device = device}) : rows.input.table;
 }
 
+void Layer::Relate(const float* prepared, const RowsByClass& pairs,
+                   std::span<const std::uint32_t> row, float* out) const {
+  const auto rows = static_cast<std::int64_t>(*std::max_element(row.begin(), row.end())) + 1;
+  // A tensor of rows that are only read.
+  const torch::Tensor table =
+      torch::from_blob(const_cast<float*>(prepared), {rows, prepared_columns()});
+  conv_->Relate({table}, pairs, row, out);
+}
+
 torch::Tensor Layer::Query(const Entered& own, const torch::Tensor& prepared) const {
   return conv_->Query(own.input, prepared).contiguous();
 }
 
 torch::Tensor Layer::Finish(const torch::Tensor& raw, const Entered& own, torch::Tensor& tile,
-                            Device* device) const {
+                            Device* device, const GroupedRows& groups) const {
   const RunMode mode{.device = device};
   const std::int64_t own_width = own_columns();
-  UpdateRows rows{
-      .own = {}, .reduced = tile.narrow(1, own_width, pieces_.width), .first = {}, .both = tile};
+  UpdateRows rows{.own = {}, .reduced = groups.rows, .first = {}, .both = {}};
+  if (!groups.groups.empty()) {
+    rows.groups = groups.groups;
+  } else {
+    rows.reduced = tile.narrow(1, own_width, pieces_.width);
+    rows.both = tile;
+  }
   if (raw.defined()) {
     if (own_width > 0 && !own_is_raw()) tile.narrow(1, 0, own_width).copy_(own.input.table);
     rows.own = own.input;
     rows.first = FirstRows(own, {raw});
   }
+  rows.own.types = groups.types;
   return Leave(conv_->Update(rows, mode), false, own, {raw}, mode);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "gnn/models/weights.h"
@@ -40,6 +41,15 @@ struct LayerShape {
   std::int64_t jump_from = 0;  ///< carried columns of earlier layers' outputs, in its input
 };
 
+/// The reduced rows of the groups of some targets.
+struct GroupedRows {
+  torch::Tensor rows;   ///< [groups, width]
+  GroupedLists groups;  ///< as in UpdateRows; empty: edges are not grouped
+
+  /// Vertex types of the targets, with ConvPieces::by_vertex_type.
+  std::span<const TypeId> types = {};
+};
+
 /// A convolution, and the normalisation, activation, dropout and skip connections around it. A row
 /// between two layers is [hidden | first | jump]: the output of the previous layer, the first
 /// hidden row if the kind reads it (ConvPieces), and the outputs of earlier layers that jumping
@@ -65,14 +75,17 @@ class Layer {
   /// Returns whether rows are transformed before they are reduced.
   bool prepares() const { return enters_ || pieces_.projects; }
 
-  /// Returns the columns of a prepared row: the row to reduce, followed by the scores of a source.
-  std::int64_t prepared_columns() const { return pieces_.width + pieces_.score_columns(); }
+  /// Returns the columns of a prepared row: the projected row, followed by the scores of a source.
+  std::int64_t prepared_columns() const {
+    return pieces_.source_columns() + pieces_.score_columns();
+  }
 
   /// Returns whether a target's own row is read after the target's reduction is complete.
   bool finish_reads_own() const;
 
-  /// Returns the floats that a target keeps from window to window: the reduced row; for attention
-  /// also the maximum and denominator of each head, and the target's query.
+  /// Returns the floats that a target, or each of its groups, keeps from window to window: the
+  /// reduced row; for attention also the maximum and denominator of each head, and the target's
+  /// query.
   std::int64_t state_columns() const {
     if (!pieces_.attends()) return pieces_.width;
     return pieces_.width + 2 * pieces_.reduce.attention.heads + pieces_.query_columns();
@@ -126,8 +139,10 @@ class Layer {
   torch::Tensor FinishGathered(const torch::Tensor& raw, const torch::Tensor& gathered,
                                const RunMode& mode) const;
 
-  /// Returns the floats that a training step keeps for the given numbers of targets and sources.
-  std::uint64_t StepNumbers(std::uint64_t targets, std::uint64_t sources) const;
+  /// Returns the floats that a training step keeps for the given numbers of targets, sources and
+  /// groups.
+  std::uint64_t StepNumbers(std::uint64_t targets, std::uint64_t sources,
+                            std::uint64_t groups) const;
 
   // For layerwise inference, without gradients: on tiles of kDenseRows rows, from any thread; or,
   // if the weights are on a device, on any rows there, from one thread.
@@ -142,12 +157,17 @@ class Layer {
     Entered First(std::int64_t count) const { return {stream.First(count), input.First(count)}; }
   };
 
-  Entered Enter(const torch::Tensor& raw, Device* device = nullptr) const {
-    return Enter({raw}, {.device = device});
+  /// Enters rows. With ConvPieces::by_vertex_type they have LayerRows::types.
+  Entered Enter(const LayerRows& raw, Device* device = nullptr) const {
+    return Enter(raw, {.device = device});
   }
 
-  /// Returns the rows of sources as they are reduced: [n, width].
+  /// Returns the projected rows of sources: [n, ConvPieces::source_columns()].
   torch::Tensor Prepare(const Entered& rows, Device* device = nullptr) const;
+
+  /// Multiplies prepared rows [any, prepared_columns()], as Conv::Relate. On the compute threads.
+  void Relate(const float* prepared, const RowsByClass& pairs, std::span<const std::uint32_t> row,
+              float* out) const;
 
   /// The pieces of attention, as in Conv: scores of sources, queries of targets, and score vectors.
   torch::Tensor SourceScores(const torch::Tensor& prepared) const {
@@ -164,9 +184,10 @@ class Layer {
 
   /// Computes the outputs of targets. `raw`: their own rows, [n, raw], or undefined if
   /// finish_reads_own() is false. `own`: the same rows, entered. `tile`: [own_columns | width]; its
-  /// own columns need only be set if own_is_raw().
+  /// own columns need only be set if own_is_raw(). If edges are grouped, the tile is [own_columns],
+  /// and `groups` has the reduced rows.
   torch::Tensor Finish(const torch::Tensor& raw, const Entered& own, torch::Tensor& tile,
-                       Device* device = nullptr) const;
+                       Device* device = nullptr, const GroupedRows& groups = {}) const;
 
  private:
   Entered Enter(const LayerRows& raw, const RunMode& mode) const;

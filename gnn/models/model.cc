@@ -8,12 +8,16 @@
 #include <utility>
 
 #include "gnn/models/registry.h"
+#include "gnn/models/shape_types.h"
+#include "gnn/ops/typed_graph.h"
 #include "rhizome/loader.h"
+#include "storage/base/mutant.h"
 
-// Build creates the layers one after the other: it derives a layer's widths from the previous
-// layer, creates the convolution, and adds an input layer before the first one if the kind of layer
-// or the style needs it. Create and FromFile then set all tensors, which VisitWeights enumerates in
-// a fixed order. Embed runs all layers on a minibatch, Scores also the head.
+// Build creates the input layer, if there are inputs by type, and the layers one after the other:
+// it derives a layer's widths from the previous layer, creates the convolution, and adds an input
+// layer before the first one if the kind of layer or the style needs it. Create and FromFile then
+// set all tensors, which VisitWeights enumerates in a fixed order. Embed runs all layers on a
+// minibatch, Scores also the head.
 
 namespace rhizome {
 inline namespace internal {
@@ -21,8 +25,10 @@ namespace {
 
 /// Draws weights uniformly from [-limit, limit), from the generator's upper bits: std distributions
 /// differ between standard libraries, and a seed must give the same model everywhere.
-torch::Tensor GlorotUniform(std::int64_t out, std::int64_t in, std::mt19937_64& random) {
-  torch::Tensor weight = torch::empty({out, in});
+/// The last two dimensions of `shape` are [out, in]; there may be several such matrices.
+torch::Tensor GlorotUniform(const std::vector<std::int64_t>& shape, std::mt19937_64& random) {
+  torch::Tensor weight = torch::empty(shape);
+  const std::int64_t out = shape[shape.size() - 2], in = shape.back();
   const double limit = std::sqrt(6.0 / static_cast<double>(in + out));
   float* values = weight.data_ptr<float>();
   for (std::int64_t i = 0; i < weight.numel(); ++i) {
@@ -39,7 +45,16 @@ Status WrongModelTensor(const std::string& name, std::string_view what) {
 torch::Tensor Filled(const WeightSpec& spec, std::mt19937_64& random) {
   if (spec.fill == WeightSpec::Fill::kZeros) return torch::zeros(spec.shape);
   if (spec.fill == WeightSpec::Fill::kOnes) return torch::ones(spec.shape);
-  return GlorotUniform(spec.shape[0], spec.shape[1], random);
+  if (spec.shape.size() == 1) return GlorotUniform({1, spec.shape[0]}, random).view(spec.shape);
+  return GlorotUniform(spec.shape, random);
+}
+
+/// Adds the rows and groups by class to a layer's graph.
+void AddTypes(const ModelShape& shape, std::size_t sources, std::span<const TypeId> types,
+              LayerGraph& graph) {
+  graph.typed = MakeTypedGraph(graph.groups, graph.lists.csr(), sources, types,
+                               {.vertex_types = static_cast<std::size_t>(shape.vertex_type_count()),
+                                .relations = static_cast<std::size_t>(shape.relation_count())});
 }
 
 /// Dropout draw of the features. layer.cc numbers the draws of layers.
@@ -63,6 +78,7 @@ Result<Model> Model::Build(const ModelShape& shape) {
   model.head_ = HeadOf(options);
   model.head_drops_ = !style.feed_forward;
   model.input_dropout_ = options.Number("input-dropout");
+  if (!shape.typed_inputs.empty()) model.inputs_.emplace(shape, options);
   const std::int64_t hidden = shape.spec.hidden;
   std::int64_t raw = shape.inputs;
   std::int64_t jump = 0;
@@ -75,7 +91,9 @@ Result<Model> Model::Build(const ModelShape& shape) {
                    .in = layer.in,
                    .out = layer.out,
                    .first = hidden,
-                   .is_output = layer.is_output};
+                   .is_output = layer.is_output,
+                   .relations = shape.relation_count(),
+                   .vertex_types = shape.vertex_type_count()};
     RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<Conv> made, kind->make(conv, options));
     layer.first = made->pieces().reads_first ? hidden : 0;
     if (k == 0 && (layer.first > 0 || style.feed_forward)) {
@@ -92,6 +110,7 @@ Result<Model> Model::Build(const ModelShape& shape) {
 }
 
 void Model::VisitWeights(const WeightVisitor& visit) const {
+  if (inputs_) inputs_->VisitWeights(visit);
   for (const Layer& layer : layers_) layer.VisitWeights(visit);
   VisitHead(visit);
 }
@@ -112,6 +131,17 @@ Result<Model> Model::Create(const ModelShape& shape, std::uint64_t seed) {
     tensor.set_requires_grad(spec.trained);
   });
   return model;
+}
+
+Result<std::uint64_t> CountWeights(const ModelShape& shape) {
+  RHIZOME_ASSIGN_OR_RETURN(const Model model, Model::Build(shape));
+  std::uint64_t count = 0;
+  model.VisitWeights([&](const WeightSpec& spec, torch::Tensor&) {
+    std::uint64_t of_weight = 1;
+    for (const std::int64_t size : spec.shape) of_weight *= static_cast<std::uint64_t>(size);
+    count += of_weight;
+  });
+  return count;
 }
 
 Result<Model> Model::FromFile(const TensorFile& file) {
@@ -157,16 +187,65 @@ TensorFile Model::ToFile() const {
 
 ModelSpec Model::FullSpec() const {
   ModelSpec spec = shape_.spec;
-  if (const auto options = CheckShape(shape_)) spec.options = options->values();
+  spec.options = OptionsOf(shape_);
   return spec;
+}
+
+Status Model::SetTypes(const std::vector<std::string>& vertex_types) {
+  if (inputs_) RHIZOME_RETURN_IF_ERROR(inputs_->SetTypes(vertex_types));
+  if (by_vertex_type()) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> types,
+                             NumbersOfTypes("vertex type", vertex_types, shape_.vertex_types));
+    type_of_.assign(types.begin(), types.end());
+  }
+  return Status::Ok();
 }
 
 void Model::FitSampling(MinibatchSamplerOptions& sampling) const {
   const ReducePiece& reduce = layers_.front().pieces().reduce;
   sampling.no_edges = shape_.spec.no_edges;
+  sampling.vertex_types = sampling.vertex_types || inputs_.has_value() || by_vertex_type();
   sampling.degrees = reduce.needs_degrees();
   sampling.edge_weights = sampling.edge_weights && reduce.weighs();
   sampling.weighted_degrees = sampling.edge_weights && reduce.symmetric;
+  if (!typed()) return;
+  sampling.edge_types = true;
+  sampling.sampler.types_by_side = true;
+  if (sampling.valid_sampler) sampling.valid_sampler->types_by_side = true;
+}
+
+Status Model::FitRelations(const std::vector<std::string>& edge_types, bool by_side,
+                           const std::vector<std::vector<std::int64_t>>& fanouts) {
+  if (!typed() || shape_.spec.no_edges) return Status::Ok();
+  if (by_side && !shape_.by_side) {
+    return Status::Unsupported(
+        "the model has weights for edges of one direction only; follow that direction, for example "
+        "by `direction=in`, or train a model with `direction=both`");
+  }
+  std::vector<std::string> followed;
+  std::vector<TypeId> relations(std::max<std::size_t>(edge_types.size(), 1), 0);
+  std::vector<std::size_t> of_followed;
+  for (std::size_t type = 0; type < edge_types.size(); ++type) {
+    const bool follows =
+        fanouts.empty() || std::any_of(fanouts.begin(), fanouts.end(),
+                                       [&](const auto& hop) { return hop[type] != 0; });
+    if (!follows) continue;
+    followed.push_back(edge_types[type]);
+    of_followed.push_back(type);
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> numbers,
+                           NumbersOfTypes("edge type", followed, shape_.relations));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    relations[of_followed[i]] = static_cast<TypeId>(numbers[i]);
+  const auto shift = static_cast<TypeId>(std::max<std::size_t>(shape_.relations.size(), 1));
+  const std::size_t count = relations.size();
+  for (std::size_t i = 0; i < count && by_side; ++i)
+    relations.push_back(static_cast<TypeId>(relations[i] + shift));
+  if (RHIZOME_MUTANT("relations are of the other side") && by_side)
+    std::rotate(relations.begin(), relations.begin() + static_cast<std::ptrdiff_t>(count),
+                relations.end());
+  relation_of_ = std::move(relations);
+  return Status::Ok();
 }
 
 std::uint32_t Model::hops() const {
@@ -191,8 +270,33 @@ torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
   return Multiply(rows, PackedWeight(scores.weight), scores.bias);
 }
 
+std::shared_ptr<const GroupedCsr> Model::Grouped(const Minibatch& minibatch) const {
+  const CsrView csr{.offsets = minibatch.offsets, .neighbors = minibatch.neighbors};
+  if (relation_of_.empty()) {
+    return std::make_shared<const GroupedCsr>(
+        GroupByRelation(csr, minibatch.types, minibatch.weights));
+  }
+  // Without types, all edges have the graph's only type.
+  std::vector<TypeId> relations;
+  relations.reserve(minibatch.neighbors.size());
+  if (minibatch.types.empty()) relations.assign(minibatch.neighbors.size(), relation_of_.front());
+  for (const TypeId type : minibatch.types) relations.push_back(relation_of_[type]);
+  return std::make_shared<const GroupedCsr>(GroupByRelation(csr, relations, minibatch.weights));
+}
+
+std::vector<TypeId> Model::TypesOf(const Minibatch& minibatch) const {
+  std::vector<TypeId> types = minibatch.vertex_types;
+  if (type_of_.empty()) return types;
+  // Without types, all vertices have the graph's only type.
+  if (types.empty()) types.assign(minibatch.rows.size(), 0);
+  for (TypeId& type : types) type = type_of_[type];
+  return types;
+}
+
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
   std::vector<LayerGraph> graphs;
+  const std::shared_ptr<const GroupedCsr> grouped = typed() ? Grouped(minibatch) : nullptr;
+  const std::vector<TypeId> types = by_vertex_type() ? TypesOf(minibatch) : std::vector<TypeId>();
   const auto last_hop = static_cast<std::uint32_t>(minibatch.hop_offsets.size()) - 2;
   for (std::uint32_t k = 0; k < layers(); ++k) {
     // Without edges there is one hop, the seeds, and every layer has the same targets and sources.
@@ -200,6 +304,12 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
     const std::uint64_t targets = minibatch.hop_offsets[hop + 1];
     const std::uint64_t sources = minibatch.hop_offsets[std::min(hop + 1, last_hop) + 1];
     const std::span<const std::uint32_t> offsets = std::span(minibatch.offsets);
+    if (grouped != nullptr) {
+      graphs.push_back(MakeGroupedGraph(layers_[k].pieces().reduce, grouped, targets,
+                                        static_cast<std::int64_t>(sources)));
+      if (by_vertex_type()) AddTypes(shape_, sources, types, graphs.back());
+      continue;
+    }
     const CsrView csr{.offsets = offsets.subspan(0, targets + 1),
                       .neighbors = std::span(minibatch.neighbors).subspan(0, offsets[targets])};
     // A minibatch has weights only if the job uses them.
@@ -215,7 +325,14 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
   return graphs;
 }
 
+LayerRows Model::FirstRows(const Minibatch& minibatch, const LayerRows& features,
+                           const RunMode& mode) const {
+  if (!inputs_) return features;
+  return {inputs_->Forward(inputs_->RowsOf(minibatch), input_dropout_, mode)};
+}
+
 LayerRows Model::Features(const Minibatch& minibatch) const {
+  if (inputs_) return {};
   const FeatureRows& features = minibatch.features;
   const auto type = features.type() == DataType::kFloat16 ? torch::kHalf : torch::kFloat32;
   const std::span<const std::byte> table = features.table();
@@ -225,13 +342,13 @@ LayerRows Model::Features(const Minibatch& minibatch) const {
           features.place()};
 }
 
-torch::Tensor Model::Embed(const LayerRows& features, const std::vector<LayerGraph>& graphs,
+torch::Tensor Model::Embed(const LayerRows& first, const std::vector<LayerGraph>& graphs,
                            const RunMode& given) const {
   const RunMode mode = Beside(graphs, given);
-  LayerRows rows = features;
-  if (mode.training() && input_dropout_ > 0) {
+  LayerRows rows = first;
+  if (mode.training() && input_dropout_ > 0 && !inputs_) {  // the input layer drops features itself
     rows = {Activate(
-        features.Floats(),
+        first.Floats(),
         {.dropout = input_dropout_, .seed = mode.Seed(kInputDraw), .device = mode.device})};
   }
   for (std::uint32_t k = 0; k < layers(); ++k) {
@@ -241,9 +358,9 @@ torch::Tensor Model::Embed(const LayerRows& features, const std::vector<LayerGra
   return rows.table;
 }
 
-torch::Tensor Model::Scores(const LayerRows& features, const std::vector<LayerGraph>& graphs,
+torch::Tensor Model::Scores(const LayerRows& first, const std::vector<LayerGraph>& graphs,
                             const RunMode& mode) const {
-  return ScoresOf(Embed(features, graphs, mode), Beside(graphs, mode));
+  return ScoresOf(Embed(first, graphs, mode), Beside(graphs, mode));
 }
 
 torch::Tensor Model::ScoresOf(const torch::Tensor& embeddings, const RunMode& mode) const {
@@ -319,9 +436,28 @@ std::uint64_t Model::StepNumbers(const Minibatch& minibatch) const {
   const std::vector<std::uint64_t>& offsets = minibatch.hop_offsets;
   const std::uint64_t last = offsets.size() - 2;
   std::uint64_t numbers = 0;
+  if (inputs_) {
+    // The first layer's rows and their gradient, its targets' rows as in later layers (Layer), and
+    // the numbers of rows by type.
+    const auto width = static_cast<std::uint64_t>(inputs_->width());
+    const std::uint64_t hop = std::min<std::uint64_t>(layers() - 1, last);
+    numbers += minibatch.rows.size() * (2 * width + 2) + offsets[hop + 1] * 2 * width;
+  }
+  const std::shared_ptr<const GroupedCsr> grouped = typed() ? Grouped(minibatch) : nullptr;
+  if (grouped != nullptr) {  // lists of groups, their relations and factors
+    numbers += 2 * grouped->lists.neighbors.size() + 3 * grouped->relation.size() +
+               layers() * grouped->relation.size();
+    // Rows, groups and lists by class (TypedGraph); most of them belong to the first layer.
+    if (by_vertex_type()) {
+      numbers += 2 * grouped->lists.neighbors.size() + 3 * minibatch.rows.size() +
+                 4 * grouped->relation.size();
+    }
+  }
   for (std::uint32_t k = 0; k < layers(); ++k) {
     const std::uint64_t hop = std::min<std::uint64_t>(layers() - 1 - k, last);
-    numbers += layers_[k].StepNumbers(offsets[hop + 1], offsets[std::min(hop + 1, last) + 1]);
+    const std::uint64_t targets = offsets[hop + 1];
+    const std::uint64_t groups = grouped != nullptr ? grouped->group_begin[targets] : 0;
+    numbers += layers_[k].StepNumbers(targets, offsets[std::min(hop + 1, last) + 1], groups);
   }
   return numbers;
 }

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cache/feed/minibatch_sampler.h"
 #include "cache/job/safetensors.h"
+#include "gnn/models/inputs.h"
 #include "gnn/models/layer.h"
 #include "gnn/models/model_shape.h"
 #include "gnn/ops/torch.h"
@@ -18,8 +21,12 @@ struct Minibatch;
 namespace rhizome {
 inline namespace internal {
 
+/// Returns the number of weights of a network. Errors: see Model::Create.
+Result<std::uint64_t> CountWeights(const ModelShape& shape);
+
 /// A network and its weights, in the shape of a ModelShape: layers (layer.h), and a head that
-/// computes scores from the last layer's output, the embedding.
+/// computes scores from the last layer's output, the embedding. With inputs by type, an input layer
+/// (inputs.h) computes the rows that the first layer reads.
 ///
 /// In training, draw 0 of RunMode is the dropout of the head's inputs, and draw k the dropout of
 /// the inputs of layer k.
@@ -32,6 +39,8 @@ class Model {
   /// Errors: kInvalidArgument, see CheckShape; a kind or an option is unknown or does not fit.
   static Result<Model> Create(const ModelShape& shape, std::uint64_t seed);
 
+  friend Result<std::uint64_t> CountWeights(const ModelShape& shape);
+
   /// Converts a model from and to the tensors of a model file. Errors: kCorruption, the description
   /// is missing, or a tensor is missing, unexpected or of a wrong shape; kUnsupported, see
   /// DecodeModelShape.
@@ -43,15 +52,46 @@ class Model {
   /// Returns the spec with all options, including those with default values.
   ModelSpec FullSpec() const;
 
+  /// Returns the input layer; null without inputs by type.
+  const InputLayer* inputs() const { return inputs_ ? &*inputs_ : nullptr; }
+
+  /// Sets the graph whose vertices follow, by the names of its vertex types. By default the shape's
+  /// types are used. Errors: kUnsupported, the model does not have one of them; the message names
+  /// it.
+  Status SetTypes(const std::vector<std::string>& vertex_types);
+
   std::uint32_t layers() const { return static_cast<std::uint32_t>(layers_.size()); }
   const Layer& layer(std::uint32_t number) const { return layers_[number]; }
 
   /// Returns the number of columns of the embedding of a vertex.
   std::int64_t embedding_width() const { return layers_.back().raw_out(); }
 
-  /// Sets the data that minibatches must carry for this model: edges, degrees and edge weights.
-  /// Edge weights are only carried if `sampling` requests them.
+  /// Sets the data that minibatches must carry for this model: edges, degrees, vertex types and
+  /// edge weights. Edge weights are only carried if `sampling` requests them.
   void FitSampling(MinibatchSamplerOptions& sampling) const;
+
+  /// Maps the edge types of a graph to the relations of the model, for a typed kind. Minibatches of
+  /// this graph then refer to its types. `by_side`: whether both directions are walked and are
+  /// not the same (SamplerOptions::types_by_side). `fanouts`: SamplerOptions::typed_fanouts; types
+  /// that no hop follows need no weights. Errors: kUnsupported, an edge type or a direction for
+  /// which the model has no weights.
+  Status FitRelations(const std::vector<std::string>& edge_types, bool by_side,
+                      const std::vector<std::vector<std::int64_t>>& fanouts = {});
+
+  /// Returns whether the kind has weights for each edge type.
+  bool typed() const { return layers_.front().pieces().groups; }
+
+  /// Returns whether the kind has weights for each vertex type.
+  bool by_vertex_type() const { return layers_.front().pieces().by_vertex_type; }
+
+  /// Returns the relation of each type of the graph; empty: it has the same number.
+  const std::vector<TypeId>& relations() const { return relation_of_; }
+
+  /// Returns the number of the model for a vertex type of the graph, for kinds with weights for
+  /// each vertex type (SetTypes).
+  TypeId NumberOfType(TypeId of_graph) const {
+    return type_of_.empty() ? of_graph : type_of_[of_graph];
+  }
 
   /// Returns the number of edges over which a change of the graph affects an embedding.
   std::uint32_t hops() const;
@@ -66,21 +106,28 @@ class Model {
   /// the layers above it need.
   std::vector<LayerGraph> MakeGraphs(const Minibatch& minibatch) const;
 
-  /// Returns the features of a minibatch in the form that Embed expects, without a copy.
+  /// Returns the features of a minibatch without a copy. With inputs by type there are none:
+  /// FirstRows reads Minibatch::inputs.
   LayerRows Features(const Minibatch& minibatch) const;
 
-  /// Computes the embeddings of a minibatch's seeds: [seeds, embedding_width()]. `graphs` come from
-  /// MakeGraphs of the same minibatch and must outlive the backward pass. Features, graphs and
-  /// weights must be on one device. Uses the compute threads.
-  torch::Tensor Embed(const LayerRows& features, const std::vector<LayerGraph>& graphs,
+  /// Returns the rows that the first layer reads: `features`, which come from Features of the same
+  /// minibatch; with inputs by type the result of the input layer. The minibatch must outlive the
+  /// backward pass. Uses the compute threads.
+  LayerRows FirstRows(const Minibatch& minibatch, const LayerRows& features,
+                      const RunMode& mode) const;
+
+  /// Computes the embeddings of a minibatch's seeds: [seeds, embedding_width()]. `first` come from
+  /// FirstRows and `graphs` from MakeGraphs of the same minibatch; they must outlive the backward
+  /// pass. Rows, graphs and weights must be on one device. Uses the compute threads.
+  torch::Tensor Embed(const LayerRows& first, const std::vector<LayerGraph>& graphs,
                       const RunMode& mode) const;
 
   /// Computes the scores of a minibatch's seeds: [seeds, classes]. Same contract as Embed.
-  torch::Tensor Scores(const LayerRows& features, const std::vector<LayerGraph>& graphs,
+  torch::Tensor Scores(const LayerRows& first, const std::vector<LayerGraph>& graphs,
                        const RunMode& mode) const;
   torch::Tensor Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                        const RunMode& mode) const {
-    return Scores(Features(minibatch), graphs, mode);
+    return Scores(FirstRows(minibatch, Features(minibatch), mode), graphs, mode);
   }
 
   /// Computes the scores of embeddings with gradients, and in training with dropout: [n,
@@ -119,6 +166,13 @@ class Model {
   void VisitWeights(const WeightVisitor& visit) const;
   void VisitHead(const WeightVisitor& visit) const;
 
+  /// Returns the lists of a minibatch grouped by relation.
+  std::shared_ptr<const GroupedCsr> Grouped(const Minibatch& minibatch) const;
+
+  /// Returns the vertex type of each row of a minibatch, as the model numbers types; empty: all
+  /// have type 0.
+  std::vector<TypeId> TypesOf(const Minibatch& minibatch) const;
+
   struct HeadWeights {
     DenseWeights hidden;  // for an MLP
     DenseWeights scores;
@@ -126,9 +180,12 @@ class Model {
 
   ModelShape shape_;
   double input_dropout_ = 0;
+  std::optional<InputLayer> inputs_;
   HeadKind head_ = HeadKind::kLinear;
   bool head_drops_ = true;
   std::vector<Layer> layers_;
+  std::vector<TypeId> relation_of_;  // by type of the graph; empty: the same numbers
+  std::vector<TypeId> type_of_;      // likewise, vertex types; only if by_vertex_type()
   std::shared_ptr<HeadWeights> head_weights_ = std::make_shared<HeadWeights>();
 };
 

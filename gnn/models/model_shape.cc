@@ -6,18 +6,20 @@
 #include <nlohmann/json.hpp>
 
 #include "gnn/models/model_kinds.h"
+#include "gnn/models/shape_types.h"
 #include "storage/section/untrusted_json.h"
 
 namespace rhizome {
 inline namespace internal {
 // DecodeModelShape (1) reads the spec of either format; (2) reads the widths and checks all ranges;
-// (3) in format 2, compares the list of layers with the list that the shape implies.
+// (3) from format 2 on, compares the list of layers with the list that the shape implies. Types are
+// in shape_types.h.
 
 namespace {
 
-constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::uint32_t kMaxLayers = 64;
-constexpr int kFormat = 2;
+constexpr int kUntypedFormat = 2;
+constexpr int kTypedFormat = 3;
 
 Status BadShape(std::string_view field) {
   return Status::Corruption(
@@ -45,8 +47,8 @@ Result<std::string> ReadKind(const nlohmann::json& object) {
       Status::Unsupported(fmt::format("model description: unknown kind of network \"{}\"", name)));
 }
 
-/// Reads the options of format 2. An unknown option may change what the network computes, so it is
-/// an error.
+/// Reads the options of format 2 or later. An unknown option may change what the network computes,
+/// so it is an error.
 Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& object,
                                                        const std::string& kind) {
   std::map<std::string, std::string> options;
@@ -69,7 +71,7 @@ Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& obj
   return options;
 }
 
-/// Returns the number of layers: format 1 counts them, format 2 lists them.
+/// Returns the number of layers: format 1 counts them, later formats list them.
 Result<std::int64_t> ReadLayers(const nlohmann::json& object, std::int64_t format) {
   if (format == 1) return ReadInteger(object, "layers");
   const auto found = object.find("layers");
@@ -136,9 +138,9 @@ Result<ModelOptions> CheckShape(const ModelShape& shape) {
         fmt::format("a model of {} layers; it must have 1 to {}", spec.layers, kMaxLayers)));
   }
   const auto check_width = [](std::string_view what, std::int64_t width) {
-    if (width >= 1 && width <= kMaxWidth) return Status::Ok();
+    if (width >= 1 && width <= kMaxModelWidth) return Status::Ok();
     return Status::InvalidArgument(
-        fmt::format("a model with {} {}; it must be 1 to {}", width, what, kMaxWidth));
+        fmt::format("a model with {} {}; it must be 1 to {}", width, what, kMaxModelWidth));
   };
   RHIZOME_RETURN_IF_ERROR(check_width("input columns", shape.inputs));
   RHIZOME_RETURN_IF_ERROR(check_width("hidden columns", spec.hidden));
@@ -151,7 +153,14 @@ Result<ModelOptions> CheckShape(const ModelShape& shape) {
   RHIZOME_ASSIGN_OR_RETURN(ModelOptions options,
                            ModelOptions::Resolve(spec.kind, info.options, spec.options));
   RHIZOME_RETURN_IF_ERROR(CheckCombination(options));
+  RHIZOME_RETURN_IF_ERROR(CheckShapeTypes(shape));
   return options;
+}
+
+std::map<std::string, std::string> OptionsOf(const ModelShape& shape) {
+  std::map<std::string, std::string> values = CheckShape(shape)->values();
+  if (shape.typed_inputs.empty()) values.erase(kInputActivation);
+  return values;
 }
 
 std::string EncodeModelShape(const ModelShape& shape) {
@@ -164,8 +173,8 @@ std::string EncodeModelShape(const ModelShape& shape) {
                       {"in", layer == 0 ? shape.inputs : shape.spec.hidden},
                       {"out", is_output ? shape.classes : shape.spec.hidden}});
   }
-  const nlohmann::json object = {
-      {"format", kFormat},
+  nlohmann::json object = {
+      {"format", shape.typed() ? kTypedFormat : kUntypedFormat},
       {"kind", shape.spec.kind},
       {"layers", std::move(layers)},
       {"inputs", shape.inputs},
@@ -174,8 +183,9 @@ std::string EncodeModelShape(const ModelShape& shape) {
       {"dropout", shape.spec.dropout},
       {"normalize_features", shape.spec.normalize_features},
       {"no_edges", shape.spec.no_edges},
-      {"options", options->values()},
+      {"options", OptionsOf(shape)},
   };
+  AddShapeTypes(shape, object);
   return object.dump();
 }
 
@@ -183,7 +193,7 @@ std::string DescribeModelShape(const ModelShape& shape) {
   const ModelSpec& spec = shape.spec;
   const Result<ModelOptions> usual =
       CheckShape({.spec = {.kind = spec.kind}, .inputs = 1, .classes = 1});
-  const bool old = (spec.kind == "sage" || spec.kind == "gcn") && usual &&
+  const bool old = !shape.typed() && (spec.kind == "sage" || spec.kind == "gcn") && usual &&
                    CheckShape(shape)->values() == usual->values();
   if (!old) return EncodeModelShape(shape);
   const nlohmann::json object = {{"format", 1},
@@ -204,16 +214,17 @@ Result<ModelShape> DecodeModelShape(std::string_view json) {
     return Fail(Status::Corruption("model description: not a JSON object"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::int64_t format, ReadInteger(object, "format"));
-  if (format < 1 || format > kFormat) {
+  if (format < 1 || format > kTypedFormat) {
     return Fail(
         Status::Unsupported(fmt::format("model description: format {}, but this build reads 1 to "
                                         "{}; use a newer version of Rhizome",
-                                        format, kFormat)));
+                                        format, kTypedFormat)));
   }
   ModelShape shape;
   RHIZOME_ASSIGN_OR_RETURN(shape.spec, ReadSpec(object, format));
   RHIZOME_ASSIGN_OR_RETURN(shape.inputs, ReadInteger(object, "inputs"));
   RHIZOME_ASSIGN_OR_RETURN(shape.classes, ReadInteger(object, "classes"));
+  if (format == kTypedFormat) RHIZOME_RETURN_IF_ERROR(ReadShapeTypes(object, shape));
   if (const auto checked = CheckShape(shape); !checked) {
     return Fail(Status::Corruption("model description: " + checked.error().message()));
   }

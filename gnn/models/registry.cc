@@ -14,7 +14,9 @@
   KIND(Gin)                      \
   KIND(Gat)                      \
   KIND(GatV2)                    \
-  KIND(CommNet)
+  KIND(CommNet)                  \
+  KIND(Rgcn)                     \
+  KIND(Hgt)
 
 namespace rhizome {
 inline namespace internal {

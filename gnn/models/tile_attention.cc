@@ -1,6 +1,6 @@
 #include "gnn/models/tile_attention.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -23,7 +23,7 @@ class EmptyLists {
 
 }  // namespace
 
-TileAttention::TileAttention(const Layer& layer, std::size_t targets, std::span<float> state)
+TileAttention::TileAttention(const Layer& layer, std::size_t lists, std::span<float> state)
     : layer_(layer),
       reduce_(layer.pieces().reduce),
       heads_(static_cast<std::size_t>(reduce_.attention.heads)),
@@ -31,9 +31,9 @@ TileAttention::TileAttention(const Layer& layer, std::size_t targets, std::span<
       score_vectors_(layer.pieces().score_columns() == 0 ? layer.ScoreVectors() : torch::Tensor()) {
   if (state.empty()) return;
   sums_ = state.data();
-  maxima_ = sums_ + targets * width_;
-  denominators_ = maxima_ + targets * heads_;
-  queries_ = denominators_ + targets * heads_;
+  maxima_ = sums_ + lists * width_;
+  denominators_ = maxima_ + lists * heads_;
+  queries_ = denominators_ + lists * heads_;
 }
 
 /// Returns the arguments that are the same for all windows.
@@ -87,20 +87,23 @@ struct TileAttention::OwnRows {
   }
 };
 
-TileAttention::OwnRows TileAttention::Asking(const Layer::Entered& own,
-                                             torch::Tensor prepared) const {
-  OwnRows rows{.prepared = std::move(prepared), .scores = {}, .query = {}};
+TileAttention::OwnRows TileAttention::Asking(const Targets& targets) const {
+  OwnRows rows{.prepared = targets.prepared, .scores = {}, .query = {}};
   if (layer_.pieces().score_columns() > 0) rows.scores = layer_.SourceScores(rows.prepared);
-  rows.query = layer_.Query(own, rows.prepared);
+  rows.query = layer_.Query(targets.entered, rows.prepared);
   return rows;
 }
 
-void TileAttention::Begin(const Layer::Entered& entered, const TargetRange& range) {
-  const OwnRows own = Asking(entered, layer_.Prepare(entered).contiguous());
+void TileAttention::Begin(const Targets& targets, const TargetRange& range) {
+  const OwnRows own = Asking(targets);
   const EmptyLists nothing(range.count);
   AttendArgs args = StateArgs(KernelArgs(), range);
-  std::memcpy(queries_ + range.first * args.query_stride, own.query.data_ptr<float>(),
-              range.count * args.query_stride * sizeof(float));
+  const float* const query = own.query.data_ptr<float>();
+  for (std::size_t i = 0; i < range.count; ++i) {
+    const std::size_t row = targets.row_of_list.empty() ? i : targets.row_of_list[i];
+    std::copy_n(query + row * args.query_stride, args.query_stride,
+                queries_ + (range.first + i) * args.query_stride);
+  }
   nothing.WalkedBy(args);
   own.Join(reduce_, args);
   Kernels().attend(args, 0, range.count);
@@ -115,21 +118,20 @@ void TileAttention::Add(const WindowRows& staged, const TileLists& lists,
   Kernels().attend(args, 0, range.count);
 }
 
-void TileAttention::Finish(const TargetRange& range, float* out, std::size_t stride) const {
+void TileAttention::Finish(const TargetRange& range, const Sums& sums) const {
   const EmptyLists nothing(range.count);
   AttendArgs args = StateArgs(KernelArgs(), range);
   nothing.WalkedBy(args);
   args.keep = true;
   args.finish = true;
-  args.out = out;
-  args.out_stride = stride;
+  args.out = sums.rows;
+  args.out_stride = sums.stride;
   Kernels().attend(args, 0, range.count);
 }
 
 void TileAttention::Compute(const WindowRows& staged, const TileLists& lists,
-                            const Layer::Entered& entered, torch::Tensor prepared,
-                            std::size_t count, float* out, std::size_t stride) const {
-  const OwnRows own = Asking(entered, std::move(prepared));
+                            const Targets& targets, std::size_t count, const Sums& sums) const {
+  const OwnRows own = Asking(targets);
   std::vector<float> maxima(count * heads_);
   std::vector<float> denominators(count * heads_);
   AttendArgs args = RowArgs(staged);
@@ -139,8 +141,8 @@ void TileAttention::Compute(const WindowRows& staged, const TileLists& lists,
   args.maximum = maxima.data();
   args.denominator = denominators.data();
   args.finish = true;
-  args.out = out;
-  args.out_stride = stride;
+  args.out = sums.rows;
+  args.out_stride = sums.stride;
   Kernels().attend(args, 0, count);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "cache/job/compute_threads.h"
 #include "cache/kernels/simd.h"
@@ -32,9 +33,10 @@ void CopyRows(const float* in, std::size_t rows, std::size_t columns, float* out
 
 }  // namespace
 
-void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, float* out) {
+void PrepareWindow(const Layer& layer, const float* raw, std::span<const TypeId> types,
+                   std::size_t count, float* out) {
   const auto columns = static_cast<std::size_t>(layer.shape().raw);
-  const auto width = static_cast<std::size_t>(layer.pieces().width);
+  const auto width = static_cast<std::size_t>(layer.pieces().source_columns());
   const auto scores = static_cast<std::size_t>(layer.pieces().score_columns());
   const std::size_t stride = width + scores;
   ComputeFor((count + kTile - 1) / kTile, [&](std::size_t number) {
@@ -45,7 +47,12 @@ void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, floa
     torch::Tensor in = AnyTile(layer.shape().raw);
     std::memcpy(in.data_ptr<float>(), raw + first * columns, rows * columns * sizeof(float));
     ZeroRows(in.data_ptr<float>(), rows, columns, columns);
-    const torch::Tensor made = layer.Prepare(layer.Enter(in)).contiguous();
+    std::vector<TypeId> types_of_tile;
+    if (!types.empty()) {
+      types_of_tile.assign(kTile, 0);
+      std::copy_n(types.begin() + first, rows, types_of_tile.begin());
+    }
+    const torch::Tensor made = layer.Prepare(layer.Enter({in, {}, types_of_tile})).contiguous();
     CopyRows(made.data_ptr<float>(), rows, width, out + first * stride, stride);
     if (scores == 0) return;
     const torch::Tensor scored = layer.SourceScores(made);
@@ -54,24 +61,24 @@ void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, floa
 }
 
 TileLayer::TileLayer(const BlockLists& lists, const Layer& layer, std::span<const float> row_scale,
-                     std::vector<std::uint32_t> degrees, std::span<float> state)
+                     TargetFacts facts, std::span<float> state)
     : lists_(lists),
       layer_(layer),
       reduce_(layer.pieces().reduce),
       width_(static_cast<std::size_t>(layer.pieces().width)),
       row_scale_(row_scale),
-      degrees_(std::move(degrees)),
+      facts_(std::move(facts)),
       state_(state),
       window_lists_(lists, reduce_.weighs()) {
-  const std::size_t targets = lists.targets.size();
-  if (layer.pieces().attends()) attention_.emplace(layer, targets, state);
+  const std::size_t count = lists.state_count();
+  if (layer.pieces().attends()) attention_.emplace(layer, count, state);
   if (one_window()) return;
-  RHIZOME_CHECK(state.size() >= targets * static_cast<std::size_t>(layer.state_columns()));
+  RHIZOME_CHECK(state.size() >= count * static_cast<std::size_t>(layer.state_columns()));
   // The first window initialises every sum. Maxima, and sums without windows, are initialised here.
   if (takes_max()) {
-    std::fill_n(state.begin(), targets * width_, kNothing);
+    std::fill_n(state.begin(), count * width_, kNothing);
   } else if (lists.sum_windows() == 0 && !attention_) {
-    std::fill_n(state.begin(), targets * width_, 0.0F);
+    std::fill_n(state.begin(), count * width_, 0.0F);
   }
 }
 
@@ -92,7 +99,60 @@ MaxArgs TileLayer::MaxRowArgs(const WindowRows& staged) const {
   return args;
 }
 
-void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range) {
+/// Returns the lists of some targets: their groups, those that have edges if edges have relations,
+/// or themselves.
+TargetRange TileLayer::ListsOf(const TargetRange& range) const {
+  if (!lists_.grouped() && !lists_.related()) return range;
+  const std::span<const std::uint32_t> before =
+      lists_.grouped() ? lists_.group_begin : lists_.linked_before;
+  const std::size_t first = before[range.first];
+  return {first, before[range.first + range.count] - first};
+}
+
+/// Returns the targets of a tile that have edges, counted from the first target.
+std::vector<std::uint32_t> TileLayer::LinkedOf(const TargetRange& range) const {
+  std::vector<std::uint32_t> linked;
+  for (std::size_t i = 0; i < range.count; ++i) {
+    const std::size_t t = range.first + i;
+    if (lists_.offsets[t] < lists_.offsets[t + 1]) linked.push_back(static_cast<std::uint32_t>(i));
+  }
+  return linked;
+}
+
+/// Returns the first group of each target of a tile, counted from the first one, [kTile + 1];
+/// empty if edges are not grouped. Rows of the tile after the last target have no groups.
+std::vector<std::uint32_t> TileLayer::GroupBeginOf(const TargetRange& range) const {
+  if (!lists_.grouped()) return {};
+  const TargetRange groups = ListsOf(range);
+  std::vector<std::uint32_t> begin(kTile + 1, static_cast<std::uint32_t>(groups.count));
+  for (std::size_t i = 0; i < range.count; ++i)
+    begin[i] = lists_.group_begin[range.first + i] - static_cast<std::uint32_t>(groups.first);
+  return begin;
+}
+
+/// Returns the groups of a tile; `begin` is from GroupBeginOf.
+GroupedLists TileLayer::GroupsOf(const TargetRange& range,
+                                 std::span<const std::uint32_t> begin) const {
+  if (begin.empty()) return {};
+  const TargetRange groups = ListsOf(range);
+  return {.group_begin = begin,
+          .offsets = {},
+          .relation = std::span(lists_.relation).subspan(groups.first, groups.count)};
+}
+
+/// Returns the vertex types of a tile, [kTile]; empty if the layer does not need them.
+std::vector<TypeId> TileLayer::TypesOf(const TargetRange& range) const {
+  std::vector<TypeId> types;
+  if (facts_.types.empty()) return types;
+  types.assign(kTile, 0);
+  std::copy_n(facts_.types.begin() + static_cast<std::ptrdiff_t>(range.first), range.count,
+              types.begin());
+  return types;
+}
+
+void TileLayer::AddWindow(std::size_t window, const WindowRows& staged,
+                          const TargetRange& targets) {
+  const TargetRange range = ListsOf(targets);
   const TileLists lists = window_lists_.In(window, range);
   if (attention_) return attention_->Add(staged, lists, range);
   float* const out = state_.data() + range.first * width_;
@@ -135,8 +195,35 @@ torch::Tensor TileLayer::OwnTile(const float* rows, std::size_t stride, std::siz
 }
 
 void TileLayer::Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first) {
+  const TargetRange lists = ListsOf(range);
+  if (lists.count == 0) return;
   const auto columns = static_cast<std::size_t>(layer_.shape().raw);
-  attention_->Begin(layer_.Enter(OwnTile(staged.raw, columns, columns, range, own_first)), range);
+  const std::vector<TypeId> types = TypesOf(range);
+  const Layer::Entered entered =
+      layer_.Enter({OwnTile(staged.raw, columns, columns, range, own_first), {}, types});
+  TileAttention::Targets targets{.entered = entered, .prepared = {}};
+  if (lists_.related()) {
+    targets.row_of_list = LinkedOf(range);
+  } else {
+    targets.prepared = layer_.Prepare(entered).contiguous();
+  }
+  attention_->Begin(targets, lists);
+}
+
+void TileLayer::AddRelated(const RelatedRows& related, const TargetRange& range) {
+  const TileLists lists = related.ListsOf(range);
+  if (lists.slots_end > 0) attention_->Add(related.rows(), lists, ListsOf(range));
+}
+
+/// Completes the attention of targets whose edges have relations. Targets without edges get zeros.
+void TileLayer::FinishRelated(const TargetRange& range, float* out, std::size_t stride) const {
+  const TargetRange lists = ListsOf(range);
+  float* const sums = state_.data() + lists.first * width_;
+  attention_->Finish(lists, {.rows = sums, .stride = width_});
+  for (std::size_t i = 0; i < range.count; ++i) std::fill_n(out + i * stride, width_, 0.0F);
+  const std::vector<std::uint32_t> linked = LinkedOf(range);
+  for (std::size_t i = 0; i < linked.size(); ++i)
+    std::copy_n(sums + i * width_, width_, out + linked[i] * stride);
 }
 
 /// Completes the sums of a tile. `own`: the targets' own rows, if the sums include them.
@@ -149,7 +236,7 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
     const std::uint32_t begin = lists_.offsets[t], end = lists_.offsets[t + 1];
     const DrawnList list{
         .listed = end - begin,
-        .degree = degrees_.empty() ? 0 : degrees_[t],
+        .degree = facts_.degrees.empty() ? 0 : facts_.degrees[t],
         .weight = WeightOf(weighs() ? lists_.weights : std::span<const float>(), begin, end)};
     const TargetScales scales =
         ScalesOf(reduce_, list,
@@ -175,6 +262,37 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
   Kernels().sum(args, 0, range.count);
 }
 
+/// Reduces the groups of some targets to sums or means in Reduced::groups.
+void TileLayer::ReduceGroups(const WindowRows& staged, const TargetRange& range,
+                             Reduced& reduced) const {
+  const TargetRange groups = ListsOf(range);
+  const torch::Tensor rows =
+      at::empty({static_cast<std::int64_t>(groups.count), static_cast<std::int64_t>(width_)});
+  float* const out = rows.data_ptr<float>();
+  if (!one_window()) std::copy_n(state_.data() + groups.first * width_, groups.count * width_, out);
+  reduced.group_begin = GroupBeginOf(range);
+  reduced.groups.rows = rows;
+  reduced.groups.groups = GroupsOf(range, reduced.group_begin);
+  std::vector<float> scale(groups.count);
+  for (std::size_t i = 0; i < groups.count; ++i) {
+    const std::uint32_t begin = lists_.group_offsets[groups.first + i];
+    const std::uint32_t end = lists_.group_offsets[groups.first + i + 1];
+    const std::span<const float> weights = weighs() ? lists_.weights : std::span<const float>();
+    const DrawnList list{.listed = end - begin, .weight = WeightOf(weights, begin, end)};
+    scale[i] = ScalesOf(reduce_, list, 1).target;
+  }
+  SumArgs args = RowArgs(staged);
+  TileLists lists = window_lists_.Whole(groups);
+  if (!one_window()) lists = {.begins = lists.begins, .ends = lists.begins};  // sums are complete
+  lists.WalkedBy(args);
+  args.edge_weight = lists.weights;
+  args.target_scale = scale.data();
+  args.keep = !one_window();
+  args.out = out;
+  args.out_stride = width_;
+  Kernels().sum(args, 0, groups.count);
+}
+
 void TileLayer::ReduceMaxima(const WindowRows& staged, const TargetRange& range, float* out,
                              std::size_t stride) const {
   if (one_window()) {
@@ -194,7 +312,7 @@ void TileLayer::ReduceMaxima(const WindowRows& staged, const TargetRange& range,
 torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& range,
                                 std::size_t own_first) {
   Reduced reduced = Reduce(staged, range, own_first, Entering::kAlways);
-  return layer_.Finish(reduced.raw, reduced.entered, reduced.tile);
+  return layer_.Finish(reduced.raw, reduced.entered, reduced.tile, nullptr, reduced.groups);
 }
 
 /// Reduces a tile in these steps: (1) copies the own rows that are needed, and enters them if
@@ -203,7 +321,7 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
 TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange& range,
                                      std::size_t own_first, Entering entering) {
   const auto own_width = static_cast<std::size_t>(layer_.own_columns());
-  const std::size_t stride = own_width + width_;
+  const std::size_t stride = own_width + (lists_.grouped() ? 0 : width_);
   torch::Tensor tile = AnyTile(static_cast<std::int64_t>(stride));
   float* const out = tile.data_ptr<float>();
   float* const reduced = out + own_width;
@@ -219,26 +337,43 @@ TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange
   }
   Layer::Entered entered;
   const bool is_reduced = attention_ ? one_window() : reduce_.own_joins && layer_.prepares();
-  if (raw.defined() && (is_reduced || entering == Entering::kAlways)) entered = layer_.Enter(raw);
-  for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
+  std::vector<TypeId> types = TypesOf(range);
+  if (raw.defined() && (is_reduced || entering == Entering::kAlways))
+    entered = layer_.Enter({raw, {}, types});
+  Reduced made{.raw = raw,
+               .entered = entered,
+               .tile = tile,
+               .groups = {},
+               .group_begin = {},
+               .types = std::move(types)};
+  made.groups.types = made.types;
+  if (lists_.grouped()) {
+    ReduceGroups(staged, range, made);
+    return made;
+  }
+  for (std::size_t i = 0; i < range.count && !one_window() && !lists_.related(); ++i) {
     std::memcpy(reduced + i * stride, state_.data() + (range.first + i) * width_,
                 width_ * sizeof(float));
   }
   if (takes_max()) {
     ReduceMaxima(staged, range, reduced, stride);
+  } else if (lists_.related()) {
+    FinishRelated(range, reduced, stride);
   } else if (attention_ && !one_window()) {
-    attention_->Finish(range, reduced, stride);
+    attention_->Finish(range, {.rows = reduced, .stride = stride});
   } else if (attention_) {
-    attention_->Compute(staged, window_lists_.Whole(range), entered,
-                        OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0),
-                        range.count, reduced, stride);
+    attention_->Compute(
+        staged, window_lists_.Whole(range),
+        {.entered = entered,
+         .prepared = OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0)},
+        range.count, {.rows = reduced, .stride = stride});
   } else {
     torch::Tensor own;
     if (reduce_.own_joins) own = layer_.prepares() ? layer_.Prepare(entered).contiguous() : raw;
     ReduceSums(staged, range, own, reduced, stride);
   }
   ZeroRows(reduced, range.count, width_, stride);
-  return {.raw = raw, .entered = entered, .tile = tile};
+  return made;
 }
 
 }  // namespace internal

@@ -5,17 +5,19 @@ inline namespace internal {
 
 WindowLists::WindowLists(const BlockLists& lists, bool weighs)
     : lists_(lists), weighs_(weighs && !lists.weights.empty()) {
-  // A block of one window returns its lists whole and needs no positions.
-  if (lists.numbers.empty()) taken_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
+  // A block of one window returns its lists whole and needs no positions; RelatedRows walks lists
+  // with relations.
+  const std::span<const std::uint32_t> offsets = lists.list_offsets();
+  if (lists.numbers.empty() && !lists.related()) taken_.assign(offsets.begin(), offsets.end() - 1);
 }
 
 TileLists WindowLists::Whole(const TargetRange& range) const {
-  const std::uint32_t* const begins = lists_.offsets.data() + range.first;
+  const std::uint32_t* const begins = lists_.list_offsets().data() + range.first;
   // Lists are contiguous, so rows of later targets may be prefetched.
   return {.begins = begins,
           .ends = begins + 1,
           .slots = lists_.neighbors.data(),
-          .slots_end = lists_.offsets[range.first + range.count],
+          .slots_end = begins[range.count],
           .weights = weighs_ ? lists_.weights.data() : nullptr};
 }
 
@@ -28,9 +30,10 @@ TileLists WindowLists::In(std::size_t window, const TargetRange& range) {
   offsets.assign(1, 0);
   slots.clear();
   weights.clear();
+  const std::span<const std::uint32_t> ends = lists_.list_offsets().subspan(1);
   for (std::size_t t = range.first; t < range.first + range.count; ++t) {
     std::uint32_t e = taken_[t];
-    for (; e < lists_.offsets[t + 1] && lists_.neighbors[e] < end; ++e) {
+    for (; e < ends[t] && lists_.neighbors[e] < end; ++e) {
       slots.push_back(lists_.neighbors[e] - first);
       if (weighs_) weights.push_back(lists_.weights[e]);
     }

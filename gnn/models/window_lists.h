@@ -10,7 +10,7 @@ namespace rhizome {
 inline namespace internal {
 
 /// The neighbour lists of a block's targets, window by window. A row's number in them is its slot
-/// of the stage.
+/// of the stage. If the lists are grouped by relation, each group takes the place of a target.
 /// Threads: each function may run concurrently for different targets.
 /// Ownership: borrows `lists`.
 class WindowLists {
@@ -30,7 +30,8 @@ class WindowLists {
  private:
   const BlockLists& lists_;
   const bool weighs_;
-  std::vector<std::uint32_t> taken_;  // [targets]: end of the last returned part of each list
+  std::vector<std::uint32_t>
+      taken_;  // [targets or groups]: end of the last returned part of each list
 };
 
 }  // namespace internal

@@ -19,7 +19,7 @@ AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
                                const torch::Tensor& gradient, const AggregateLists& lists,
                                const AttentionShape& shape) {
   if (lists.uploads() != nullptr) return AttendGradientOnDevice(in, made, gradient, lists, shape);
-  const AttentionGradient of(in, made, gradient, lists, shape);
+  const AttentionGradient of(in, made, {.out = gradient}, lists, shape);
   AttentionInputs out;
   out.values = at::empty(in.values.sizes());
   const std::size_t dim = static_cast<std::size_t>(in.values.size(1));

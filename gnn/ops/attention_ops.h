@@ -19,7 +19,8 @@ inline namespace internal {
 struct AttentionShape {
   std::int64_t heads = 1;  ///< in [1, kMaxHeads]
   double slope = 0.2;      ///< of LeakyReLU, in [0, 1]
-  bool own = false;        ///< row t is the source of a first edge of target t (a self-loop)
+  /// Row t is the source of a first edge of target t (a self-loop).
+  bool own = false;
   double dropout = 0;      ///< share of the weights that become zero, in [0, 1)
   std::uint64_t seed = 0;  ///< seed of the dropout
 };

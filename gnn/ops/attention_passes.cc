@@ -61,7 +61,8 @@ Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
                        const AttentionShape& shape) {
   const CsrView& csr = lists.csr();
   const RowsView rows = RowsOf(in.values);
-  Attended made{.out = at::empty({lists.targets(), in.values.size(1)}),
+  const std::size_t columns = rows.dim / AttendParts(in.score());
+  Attended made{.out = at::empty({lists.targets(), static_cast<std::int64_t>(columns)}),
                 .maximum = at::empty({lists.targets(), shape.heads}),
                 .denominator = at::empty({lists.targets(), shape.heads})};
   AttendArgs args;
@@ -70,7 +71,7 @@ Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
   args.x = rows.x;
   args.x_stride = rows.stride;
   args.heads = Extent(shape.heads);
-  args.width = rows.dim / args.heads;
+  args.width = columns / args.heads;
   args.begins = csr.offsets.data();
   args.ends = csr.offsets.data() + 1;
   args.index = csr.neighbors.data();
@@ -95,41 +96,71 @@ Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
   args.maximum = made.maximum.data_ptr<float>();
   args.denominator = made.denominator.data_ptr<float>();
   args.out = made.out.data_ptr<float>();
-  args.out_stride = rows.dim;
+  args.out_stride = columns;
   ForTargets(csr, [&](std::size_t begin, std::size_t end) { Kernels().attend(args, begin, end); });
   return made;
 }
 
+namespace {
+
+torch::Tensor StatsOf(const AttentionInputs& in, const Attended& made,
+                      const AttendedGradient& gradient, const CsrView& csr, std::size_t heads) {
+  const auto columns = static_cast<std::int64_t>(AttendStatsSize(in.score(), heads));
+  torch::Tensor out = at::empty({made.maximum.size(0), columns});
+  const bool additive = in.score() == AttendScore::kAdditive;
+  const AttendStatsArgs stats{.score = in.score(),
+                              .heads = heads,
+                              .width = Extent(gradient.out.size(1)) / heads,
+                              .maximum = made.maximum.data_ptr<float>(),
+                              .denominator = made.denominator.data_ptr<float>(),
+                              .query = additive ? in.query.data_ptr<float>() : nullptr,
+                              .out = made.out.data_ptr<float>(),
+                              .gradient = gradient.out.data_ptr<float>(),
+                              .stats = out.data_ptr<float>()};
+  ForTargets(
+      csr, [&](std::size_t begin, std::size_t end) { Kernels().attend_stats(stats, begin, end); });
+  return out;
+}
+
+/// As above for kDot, from known dot products.
+torch::Tensor KnownStats(const Attended& made, const torch::Tensor& dots) {
+  const std::size_t heads = Extent(dots.size(1));
+  const std::size_t columns = AttendStatsSize(AttendScore::kDot, heads);
+  torch::Tensor out = at::empty({dots.size(0), static_cast<std::int64_t>(columns)});
+  const float* const maximum = made.maximum.data_ptr<float>();
+  const float* const denominator = made.denominator.data_ptr<float>();
+  const float* const dot = dots.data_ptr<float>();
+  for (std::size_t t = 0; t < Extent(dots.size(0)); ++t) {
+    float* const to = out.data_ptr<float>() + t * columns;
+    for (std::size_t h = 0; h < heads; ++h) {
+      const std::size_t at = t * heads + h;
+      to[h] = maximum[at];
+      to[heads + h] = denominator[at] == 0 ? 0 : 1 / denominator[at];
+      to[2 * heads + h] = dot[at];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& made,
-                                     const torch::Tensor& gradient, const AggregateLists& lists,
+                                     const AttendedGradient& gradient, const AggregateLists& lists,
                                      const AttentionShape& shape)
     : lists_(lists), in_(in), gradient_(gradient) {
   const CsrView& csr = lists.csr();
   const TransposedCsr& turned = lists.turned();
   const bool additive = in.score() == AttendScore::kAdditive;
   const std::size_t heads = Extent(shape.heads);
-  const std::size_t width = Extent(gradient.size(1)) / heads;
-  stats_ =
-      at::empty({lists.targets(), static_cast<std::int64_t>(AttendStatsSize(in.score(), heads))});
-  const AttendStatsArgs stats{.score = in.score(),
-                              .heads = heads,
-                              .width = width,
-                              .maximum = made.maximum.data_ptr<float>(),
-                              .denominator = made.denominator.data_ptr<float>(),
-                              .query = additive ? in.query.data_ptr<float>() : nullptr,
-                              .out = made.out.data_ptr<float>(),
-                              .gradient = gradient.data_ptr<float>(),
-                              .stats = stats_.data_ptr<float>()};
-  ForTargets(
-      csr, [&](std::size_t begin, std::size_t end) { Kernels().attend_stats(stats, begin, end); });
-
+  const std::size_t width = Extent(gradient.out.size(1)) / heads;
+  stats_ = gradient.dots.defined() ? KnownStats(made, gradient.dots)
+                                   : StatsOf(in, made, gradient, csr, heads);
   const auto edges = static_cast<std::int64_t>(csr.neighbors.size());
   const std::int64_t own = shape.own ? lists.targets() : 0;
   edge_gradient_ = at::empty({edges, shape.heads});
   own_gradient_ = at::empty({own, shape.heads});
-  if (additive) {
-    source_ = at::empty(in.source.sizes());
-  } else {
+  if (additive) source_ = at::empty(in.source.sizes());
+  if (in.attention.defined()) {
     of_vectors_ = at::zeros(
         {static_cast<std::int64_t>(kVectorGroups), in.attention.size(0), in.attention.size(1)});
   }
@@ -143,7 +174,7 @@ AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& 
   args_.own = Extent(own);
   args_.dropout = DropoutOf(shape);
   args_.stats = stats_.data_ptr<float>();
-  args_.gradient = gradient_.data_ptr<float>();
+  args_.gradient = gradient_.out.data_ptr<float>();
   args_.begins = csr.offsets.data();
   args_.ends = csr.offsets.data() + 1;
   args_.index = csr.neighbors.data();
@@ -181,8 +212,8 @@ void AttentionGradient::OfSources(std::size_t group, std::size_t first, std::siz
   Kernels().attend_source_gradient(args, 0, count);
 }
 
-AttentionGradient::OfTargets AttentionGradient::Targets() const {
-  OfTargets out{.query = at::empty(in_.query.sizes()), .attention = {}};
+AttentionGradient::OfTargets AttentionGradient::Targets(const torch::Tensor& query) const {
+  OfTargets out{.query = query.defined() ? query : at::empty(in_.query.sizes()), .attention = {}};
   const std::vector<std::size_t> cuts = SplitByEdges(lists_.csr(), kVectorGroups);
   ComputeFor(kVectorGroups, [&](std::size_t group) {
     AttendGradientArgs args = GroupArgs(group);

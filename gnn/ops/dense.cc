@@ -83,8 +83,10 @@ torch::Tensor Multiply(const torch::Tensor& x, const PackedWeight& weight,
 }
 
 LayerRows LayerRows::First(std::int64_t count) const {
-  if (!place.empty()) return {table, place.first(static_cast<std::size_t>(count))};
-  return {table.size(0) == count ? table : table.narrow(0, 0, count)};
+  const auto some = static_cast<std::size_t>(count);
+  const auto types_of = types.empty() ? types : types.first(some);
+  if (!place.empty()) return {table, place.first(some), types_of};
+  return {table.size(0) == count ? table : table.narrow(0, 0, count), {}, types_of};
 }
 
 torch::Tensor LayerRows::Floats() const {

@@ -5,6 +5,7 @@
 
 #include "cache/kernels/product_kernels.h"
 #include "gnn/ops/torch.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -43,10 +44,13 @@ void MultiplyRows(const ProductRows& rows, std::int64_t count, const PackedWeigh
 
 /// The rows that a layer reads: row i is row place[i] of `table` [rows, dim], or row i if `place`
 /// is empty.
-/// Ownership: `place` is borrowed and must outlive the backward pass.
+/// Ownership: `place` and `types` are borrowed and must outlive the backward pass.
 struct LayerRows {
   torch::Tensor table;
   std::span<const std::uint32_t> place = {};
+
+  /// Vertex type of each row, in layerwise inference of kinds with weights for each vertex type.
+  std::span<const TypeId> types = {};
 
   std::int64_t size() const {
     return place.empty() ? table.size(0) : static_cast<std::int64_t>(place.size());

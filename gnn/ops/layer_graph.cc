@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <deque>
+#include <utility>
 
 #include "cuda/long_lists.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -54,6 +57,34 @@ LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const E
         ScalesOf(reduce, list, reduce.symmetric ? graph.source_scale[t] : 1);
     graph.target_scale[t] = scales.target;
     if (reduce.own_joins) graph.self_scale[t] = scales.self;
+  }
+  return graph;
+}
+
+LayerGraph MakeGroupedGraph(const ReducePiece& reduce, std::shared_ptr<const GroupedCsr> grouped,
+                            std::size_t targets, std::int64_t sources) {
+  RHIZOME_CHECK(!reduce.needs_degrees() && !reduce.own_joins);
+  LayerGraph graph;
+  graph.groups = grouped->view().First(targets);
+  const std::uint32_t edges = graph.groups.offsets.back();
+  const CsrView lists{.offsets = graph.groups.offsets,
+                      .neighbors = std::span(grouped->lists.neighbors).first(edges)};
+  const std::span<const float> weights = reduce.weighs() && !grouped->weights.empty()
+                                             ? std::span(grouped->weights).first(edges)
+                                             : std::span<const float>();
+  graph.lists = AggregateLists(lists, sources, weights);
+  graph.grouped = std::move(grouped);
+  if (!reduce.weighs()) return graph;
+  graph.target_scale.reserve(graph.groups.groups());
+  for (std::size_t t = 0; t < targets; ++t) {
+    const std::uint32_t first = graph.groups.group_begin[t], last = graph.groups.group_begin[t + 1];
+    for (std::uint32_t g = first; g < last; ++g) {
+      const bool whole = RHIZOME_MUTANT("a group's mean divides by the target's edges");
+      const std::uint32_t begin = lists.offsets[whole ? first : g];
+      const std::uint32_t end = lists.offsets[whole ? last : g + 1];
+      const DrawnList list{.listed = end - begin, .weight = WeightOf(weights, begin, end)};
+      graph.target_scale.push_back(ScalesOf(reduce, list, 1).target);
+    }
   }
   return graph;
 }

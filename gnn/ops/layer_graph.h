@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,8 @@
 
 namespace rhizome {
 inline namespace internal {
+
+struct TypedGraph;
 
 /// Reduction of the rows of a target's neighbours to one row.
 enum class Reduction : std::uint8_t { kSum, kMean, kMax, kAttention };
@@ -44,14 +47,19 @@ struct ReducePiece {
 /// these rows, with the factors of its reduction.
 /// Ownership: borrows the lists. Must outlive the backward pass of the tensors computed with it.
 struct LayerGraph {
-  AggregateLists lists;
-  std::vector<float> target_scale;   ///< [targets]
+  AggregateLists lists;              ///< of targets, or of groups
+  GroupedLists groups = {};          ///< empty: edges are not grouped by relation
+  std::vector<float> target_scale;   ///< [targets], or [groups]
   std::vector<float> source_scale;   ///< [sources], or empty: ones
   std::vector<float> self_scale;     ///< [targets], weight of a vertex's own row; or empty: none
   SumFactors on_device = {};         ///< device copies, if the lists are placed on a device
   torch::Tensor device_memory = {};  ///< owns the device copies of lists and factors
+  std::shared_ptr<const TypedGraph> typed = nullptr;    ///< for kinds with weights by vertex type
+  std::shared_ptr<const GroupedCsr> grouped = nullptr;  ///< owns `groups` and their lists
   std::int64_t sources() const { return lists.sources(); }
-  std::int64_t targets() const { return lists.targets(); }
+  std::int64_t targets() const {
+    return groups.empty() ? lists.targets() : static_cast<std::int64_t>(groups.targets());
+  }
 
   /// The factors in the memory where operations over the lists read them.
   SumFactors factors() const {
@@ -101,6 +109,11 @@ struct EdgeNumbers {
 /// Builds a layer's graph with the factors of its reduction.
 LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const EdgeNumbers& numbers,
                           std::int64_t sources);
+
+/// Builds a layer's graph of the first `targets` targets of grouped lists. Each group is reduced as
+/// the list of a target. Only for reductions that need no degrees and do not include the target.
+LayerGraph MakeGroupedGraph(const ReducePiece& reduce, std::shared_ptr<const GroupedCsr> grouped,
+                            std::size_t targets, std::int64_t sources);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -65,7 +65,7 @@ void ForGroupTiles(const WeightGradient& sums, std::int64_t rows, const Body& bo
   });
 }
 
-float* RowOf(const torch::Tensor& tensor, std::int64_t row) {
+float* ProductRow(const torch::Tensor& tensor, std::int64_t row) {
   return tensor.data_ptr<float>() + row * tensor.size(1);
 }
 
@@ -89,7 +89,7 @@ class TileGradient {
     args.heads = static_cast<std::size_t>(vectors.size(0));
     args.width = static_cast<std::size_t>(vectors.size(1));
     args.vectors = vectors.data_ptr<float>();
-    args.gradient = RowOf(scores, tile_.first);
+    args.gradient = ProductRow(scores, tile_.first);
     args.keep = true;
     args.x_gradient = rows_.data_ptr<float>();
     args.vector_gradient = of_vectors.data_ptr<float>();
@@ -127,7 +127,7 @@ class ProjectionGradient {
     sums_.Add(group, gradient.data_ptr<float>(), ProductTile(x_, tile.number).rows(), tile.count);
     if (!x_gradient_.defined()) return;
     MultiplyRows(ProductTile(rows, 0).rows(), tile.count, turned_, {},
-                 RowOf(x_gradient_, tile.first));
+                 ProductRow(x_gradient_, tile.first));
   }
 
  private:
@@ -160,11 +160,11 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
       const torch::Tensor z = in.values.narrow(0, tile.first, tile.count);
       MultiplyRows(ProductTile(x, tile.number).rows(), tile.count, packed, {}, z.data_ptr<float>());
       HeadDotsOfRows(RowsOf(z), static_cast<std::size_t>(tile.count), dense[1],
-                     RowOf(in.source, tile.first));
+                     ProductRow(in.source, tile.first));
       const std::int64_t asking = std::min(tile.count, lists->targets() - tile.first);
       if (asking <= 0) return;
       HeadDotsOfRows(RowsOf(z), static_cast<std::size_t>(asking), dense[2],
-                     RowOf(in.query, tile.first));
+                     ProductRow(in.query, tile.first));
     });
     const Attended made = AttendForward(in, *lists, *shape);
     context->save_for_backward({x.table, dense[0], dense[1], dense[2], in.source, in.query,
@@ -179,7 +179,7 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
     const torch::Tensor &weight = saved[1], &source_vectors = saved[2], &target_vectors = saved[3];
     const AggregateLists& lists = KeptLists(*context);
     const AttentionGradient of({{}, saved[4], saved[5], {}}, {saved[6], saved[7], saved[8]},
-                               gradients[0].contiguous(), lists, KeptShape(*context));
+                               {gradients[0].contiguous()}, lists, KeptShape(*context));
     ProjectionGradient through(x, weight, context->needs_input_grad(0));
     const auto groups = static_cast<std::int64_t>(through.sums().groups());
     const torch::Tensor of_vectors =
@@ -208,7 +208,8 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
   static torch::Tensor GradientDots(const LayerRows& x, const torch::Tensor& gradient) {
     WeightGradient sums(x.size(), gradient.size(1), x.table.size(1));
     ForGroupTiles(sums, x.size(), [&](std::size_t group, const RowTile& tile) {
-      sums.Add(group, RowOf(gradient, tile.first), ProductTile(x, tile.number).rows(), tile.count);
+      sums.Add(group, ProductRow(gradient, tile.first), ProductTile(x, tile.number).rows(),
+               tile.count);
     });
     return sums.Weight().unsqueeze(1);
   }
@@ -239,7 +240,7 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
     const PackedWeight packed(weight);
     ForAllTiles(x.size(), [&](const RowTile& tile) {
       MultiplyRows(ProductTile(x, tile.number).rows(), tile.count, packed, bias,
-                   RowOf(in.values, tile.first));
+                   ProductRow(in.values, tile.first));
     });
     const Attended made = AttendForward(in, *lists, *shape);
     context->save_for_backward({x.table, dense, in.values, in.query, in.attention, made.out,
@@ -253,7 +254,8 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
     const LayerRows x = FixedRowsPolicy(context, saved[0]);
     const LayerRows z{saved[2]};
     const AttentionGradient of({z.table, {}, saved[3], saved[4]}, {saved[5], saved[6], saved[7]},
-                               gradients[0].contiguous(), KeptLists(*context), KeptShape(*context));
+                               {gradients[0].contiguous()}, KeptLists(*context),
+                               KeptShape(*context));
     ProjectionGradient through(x, saved[1], context->needs_input_grad(0));
     ForGroupTiles(through.sums(), x.size(), [&](std::size_t group, const RowTile& tile) {
       const TileGradient gradient(of, group, tile, z.table.narrow(0, tile.first, tile.count));

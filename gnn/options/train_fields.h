@@ -33,7 +33,8 @@ template <>
 struct ChoiceNames<Task> {
   static Choices<Task> Names() {
     Choices<Task> names;
-    for (const Task task : {Task::kMulticlass, Task::kMultilabel, Task::kBinary, Task::kRegression})
+    for (const Task task :
+         {Task::kMulticlass, Task::kMultilabel, Task::kBinary, Task::kRegression, Task::kLink})
       names.emplace_back(TaskName(task), task);
     return names;
   }
@@ -53,7 +54,17 @@ struct ChoiceNames<OptimizerKind> {
     return {{"adam", OptimizerKind::kAdam},
             {"adamw", OptimizerKind::kAdamW},
             {"sgd", OptimizerKind::kSgd},
-            {"adagrad", OptimizerKind::kAdagrad}};
+            {"adagrad", OptimizerKind::kAdagrad},
+            {"adagrad-row", OptimizerKind::kAdagradRow}};
+  }
+};
+template <>
+struct ChoiceNames<LinkLoss> {
+  static Choices<LinkLoss> Names() {
+    return {{"softmax", LinkLoss::kSoftmax},
+            {"self-adversarial", LinkLoss::kSelfAdversarial},
+            {"margin", LinkLoss::kMargin},
+            {"bce", LinkLoss::kBce}};
   }
 };
 template <>
@@ -71,7 +82,10 @@ struct ChoiceNames<ScheduleKind> {
 template <typename Visit, typename... Model>
 void EachModelField(Visit&& visit, Model&... model) {
   visit(Option{"model.kind", "model",
-               "Kind of model; 'rhizome models' lists them with their options", Effect::kResolved},
+               "Kind of model; 'rhizome models' lists networks with their options; table: a row "
+               "for each "
+               "vertex",
+               Effect::kResolved},
         model.kind...);
   visit(Option{"model.layers", "layers", "Number of layers, and of hops that are sampled",
                Effect::kResolved}
@@ -224,6 +238,39 @@ void EachFullGraphField(Visit&& visit, FullGraph&... full_graph) {
       full_graph.checkpoint_seconds...);
 }
 
+template <typename Visit, typename... Table>
+void EachTableField(Visit&& visit, Table&... table) {
+  visit(Option{"table.dim", "dim", "With `model=table`: numbers of a vertex's row"}.In(1, 65536),
+        table.dim...);
+  visit(Option{"table.decoder", "decoder",
+               "With `model=table`: score of an edge (docs/LINKS.md): dot, distmult, complex, "
+               "transe or rotate"},
+        table.decoder...);
+  visit(Option{"table.reciprocal", "reciprocal",
+               "With `model=table`: a second row for each relation, for the opposite direction"},
+        table.reciprocal...);
+  visit(Option{"table.loss", "loss", "With `model=table`: loss of an edge and its negatives"},
+        table.loss...);
+  visit(Option{"table.margin", "margin", "With `loss=margin` or self-adversarial: the margin"},
+        table.margin...);
+  visit(Option{"table.negatives", "negatives",
+               "With `model=table`: negatives of each batch, for each side of its edges"}
+            .In(1, 1048576),
+        table.negatives...);
+  visit(Option{"table.negative_sources", "negative-sources",
+               "With `model=table`: where negatives come from, with shares: resident (the batch's "
+               "partition), uniform, degree^A, in-batch"}
+            .As("SOURCE:SHARE,..."),
+        table.negative_sources...);
+  visit(Option{"table.n3", "n3",
+               "With `model=table`: weight of the cubes of the rows of an edge (N3)"},
+        table.n3...);
+  visit(Option{"table.out_array", "out-array",
+               "With `model=table`: new array of the store that receives the rows"}
+            .As("NAME"),
+        table.out_array...);
+}
+
 template <typename Visit, typename... Job>
 void EachJobField(Visit&& visit, Job&... job) {
   visit(Option{"job.name", "job", "Name of the job and of its folder below scratch/"}, job.name...);
@@ -260,6 +307,7 @@ void EachTrainRow(Visit&& visit) {
   EachDeviceField(visit, device);
   EachPrefetchField(visit, ranks.prefetch);
   EachFullGraphField(visit, full_graph);
+  EachTableField(visit, options.table);
   EachJobField(visit, options.job);
 }
 

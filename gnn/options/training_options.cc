@@ -23,6 +23,7 @@ void EachFieldAndDefault(const Visit& visit, const TrainOptions& options) {
   EachModelField(visit, options.model, usual.model);
   EachLearningField(visit, options.learning, usual.learning);
   EachResourceField(visit, options.resources, usual.resources);
+  EachTableField(visit, options.table, usual.table);
   EachJobField(visit, options.job, usual.job);
   if (const FullGraphOptions* full_graph = options.full_graph()) {
     const FullGraphOptions usual_full_graph;
@@ -65,6 +66,20 @@ Status CheckRanges(const TrainOptions& options) {
   };
   EachFieldAndDefault(check, options);
   return status;
+}
+
+std::vector<std::string> FieldsGiven(const TrainOptions& options) {
+  std::vector<std::string> fields;
+  const auto add = [&](const Option& option, const auto& value, const auto& usual) {
+    bool differs = false;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::vector<TypedFanouts>>)
+      differs = !value.empty();
+    else
+      differs = value != usual;
+    if (differs) fields.emplace_back(option.field);
+  };
+  EachFieldAndDefault(add, options);
+  return fields;
 }
 
 nlohmann::json DescribeModelOptions(const TrainOptions& options) {

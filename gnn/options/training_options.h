@@ -20,6 +20,9 @@ Status CheckRanges(const TrainOptions& options);
 /// (Effect::kModel), by the last part of their field.
 nlohmann::json DescribeModelOptions(const TrainOptions& options);
 
+/// Returns the fields that differ from their defaults.
+std::vector<std::string> FieldsGiven(const TrainOptions& options);
+
 /// Returns the options that must be equal on all ranks (Effect::kRanks).
 std::vector<RankFact> FactsOfRanks(const TrainOptions& options);
 

@@ -5,6 +5,7 @@
 #include "cache/feed/class_names.h"
 #include "cache/feed/task_labels.h"
 #include "cache/job/safetensors.h"
+#include "gnn/models/recorded_direction.h"
 #include "gnn/train/schedule.h"
 
 namespace rhizome {
@@ -23,6 +24,7 @@ Status BestModel::Offer(const BestEpoch& epoch, const Model& model) {
   if (out_.empty()) return Status::Ok();
   TensorFile file = model.ToFile();
   if (task_ != Task::kMulticlass) file.metadata[kTaskMetadataKey] = TaskName(task_);
+  SetDirection(direction_, file);
   SetClassNames(classes_, file);
   return SaveSafetensors(out_, file);
 }

@@ -8,6 +8,7 @@
 
 #include "gnn/models/model.h"
 #include "rhizome/file_system.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/status.h"
 #include "rhizome/task_metrics.h"
 
@@ -26,13 +27,20 @@ struct BestEpoch {
 /// Threads: one at a time.
 class BestModel {
  public:
-  /// If `out` is empty, no file is written. `classes` are the names of the classes, or empty.
-  BestModel(Path out, Task task, Metric monitor, std::vector<std::string> classes = {})
-      : out_(std::move(out)), task_(task), monitor_(monitor), classes_(std::move(classes)) {}
+  /// If `out` is empty, no file is written. `direction`: the lists of the training. `classes` are
+  /// the names of the classes, or empty.
+  BestModel(Path out, Task task, Metric monitor, Direction direction = Direction::kIn,
+            std::vector<std::string> classes = {})
+      : out_(std::move(out)),
+        task_(task),
+        monitor_(monitor),
+        direction_(direction),
+        classes_(std::move(classes)) {}
 
   /// Writes the model atomically if it is better than the models of other seeds, or a later epoch
   /// of the seed that wrote the file. The file's metadata names the task (kTaskMetadataKey), except
-  /// for multiclass, and the classes if they have names. Errors: as SaveSafetensors.
+  /// for multiclass, the direction (kDirectionMetadataKey), and the classes if they have names.
+  /// Errors: as SaveSafetensors.
   Status Offer(const BestEpoch& epoch, const Model& model);
 
   /// Returns the best epoch so far; nullopt before the first offer.
@@ -47,6 +55,7 @@ class BestModel {
   const Path out_;
   const Task task_;
   const Metric monitor_;
+  const Direction direction_;
   const std::vector<std::string> classes_;
   std::optional<BestEpoch> best_;
 };

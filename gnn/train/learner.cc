@@ -45,7 +45,9 @@ Learner::Learner(Model& model, const Labels& labels, const LearnerOptions& optio
 
 Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerInputs& inputs) {
   const std::uint64_t dropout_seed = DropoutSeed(minibatch);
-  const torch::Tensor scores = model_.Scores(inputs.features, inputs.graphs, {&dropout_seed});
+  const RunMode mode{&dropout_seed};
+  const torch::Tensor scores =
+      model_.Scores(model_.FirstRows(minibatch, inputs.features, mode), inputs.graphs, mode);
   const torch::Tensor loss = loss_.Of(scores, minibatch);
   optimizer_.Step(loss);
   return {.scores = scores.detach(), .loss = loss.detach()};
@@ -54,7 +56,8 @@ Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerI
 Learner::Begun Learner::BeginEvaluating(const Minibatch& minibatch,
                                         const LearnerInputs& inputs) const {
   const torch::NoGradGuard guard;
-  const torch::Tensor scores = model_.Scores(inputs.features, inputs.graphs, {});
+  const torch::Tensor scores =
+      model_.Scores(model_.FirstRows(minibatch, inputs.features, {}), inputs.graphs, {});
   return {.scores = scores, .loss = loss_.Of(scores, minibatch)};
 }
 
@@ -73,7 +76,7 @@ MinibatchGradient Learner::Differentiate(const Minibatch& minibatch, VertexScore
   const std::uint64_t dropout_seed = DropoutSeed(minibatch);
   const LearnerInputs inputs = InputsOf(minibatch);
   const auto seeds = std::span(minibatch.rows).first(minibatch.seed_count);
-  const torch::Tensor scores = model_.Scores(inputs.features, inputs.graphs, {&dropout_seed});
+  const torch::Tensor scores = model_.Scores(minibatch, inputs.graphs, {&dropout_seed});
   const torch::Tensor loss = loss_.SumOf(scores, seeds);
   loss.backward();
   MinibatchGradient gradient{
@@ -93,7 +96,7 @@ MinibatchGradient Learner::Measure(const Minibatch& minibatch, VertexScoreSink& 
   const torch::NoGradGuard guard;
   const LearnerInputs inputs = InputsOf(minibatch);
   const auto seeds = std::span(minibatch.rows).first(minibatch.seed_count);
-  const torch::Tensor scores = model_.Scores(inputs.features, inputs.graphs, {});
+  const torch::Tensor scores = model_.Scores(minibatch, inputs.graphs, {});
   GiveScores(minibatch, scores, sink);
   return {.numbers = {},
           .loss_sum = loss_.SumOf(scores, seeds).item<double>(),

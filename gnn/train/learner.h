@@ -31,7 +31,8 @@ struct MinibatchGradient {
   double weight = 0;    ///< divisor that turns sums into a mean (TaskLoss::WeightOf)
 };
 
-/// Inputs of a model for one minibatch: on the host, or features and graphs on a device.
+/// Inputs of a model for one minibatch: on the host, or features and graphs on a device. With
+/// inputs by type (inputs.h) the features are those in the minibatch.
 struct LearnerInputs {
   LayerRows features;
   std::vector<LayerGraph> graphs;

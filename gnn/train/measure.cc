@@ -49,12 +49,15 @@ Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& option
   // All lists are read in order, twice per layer, so a cache for some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.data.sampling.direction,
-                                                      0, {}, options.resources.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.data.sampling.walked(), 0,
+                                                      {}, options.resources.io, control));
   }
   LayerwiseOptions layerwise;
   layerwise.features = options.data.features;
+  layerwise.inputs = job.inputs;
   layerwise.sampling = WithAllNeighbors(job.sampling);
+  RHIZOME_ASSIGN_OR_RETURN(
+      layerwise.groups, MostGroups(*job.graph, *job.model, layerwise.sampling.sampler.direction));
   layerwise.output.name = "evaluation";
   layerwise.output.codec = {.kind = CodecKind::kBloscLz4, .level = 1};
   layerwise.write_output = false;

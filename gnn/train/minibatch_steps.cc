@@ -14,15 +14,23 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// Returns the first row of a minibatch with a feature that is not finite.
-std::optional<Row> BadRowOf(const Minibatch& minibatch) {
-  const FeatureRows& features = minibatch.features;
+/// Returns the number of the first row of features that has a value that is not finite.
+std::optional<std::size_t> BadRowIn(const FeatureRows& features) {
   std::vector<float> row(features.rows() * features.dim());
   if (!features.CopyTo(row).ok()) return std::nullopt;
   const auto bad =
       std::find_if_not(row.begin(), row.end(), [](float x) { return std::isfinite(x); });
   if (bad == row.end()) return std::nullopt;
-  return minibatch.rows[static_cast<std::size_t>(bad - row.begin()) / features.dim()];
+  return static_cast<std::size_t>(bad - row.begin()) / features.dim();
+}
+
+/// Returns the row of a vertex of a minibatch with a feature that is not finite.
+std::optional<Row> BadRowOf(const Minibatch& minibatch) {
+  for (const MinibatchInput& input : minibatch.inputs)
+    if (const auto bad = BadRowIn(input.features)) return minibatch.rows[input.vertices[*bad]];
+  if (!minibatch.inputs.empty()) return std::nullopt;
+  if (const auto bad = BadRowIn(minibatch.features)) return minibatch.rows[*bad];
+  return std::nullopt;
 }
 
 /// As above for features on a device.

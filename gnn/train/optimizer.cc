@@ -68,6 +68,7 @@ auto WithStateOf(OptimizerKind kind, const Use& use) {
     case OptimizerKind::kSgd:
       return use(torch::optim::SGDParamState());
     case OptimizerKind::kAdagrad:
+    case OptimizerKind::kAdagradRow:
       return use(torch::optim::AdagradParamState());
     case OptimizerKind::kAdam:
       break;
@@ -116,6 +117,7 @@ Optimizer::Optimizer(const Model& model, const LearningOptions& options)
                         torch::optim::SGDOptions(rate).momentum(options.optimizer.momentum));
       break;
     case OptimizerKind::kAdagrad:
+    case OptimizerKind::kAdagradRow:  // refused by WithTypedDefaults
       optimizer_ =
           make(std::type_identity<torch::optim::Adagrad>(), torch::optim::AdagradOptions(rate));
       break;

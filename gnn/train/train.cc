@@ -1,6 +1,7 @@
 #include "gnn/train/train.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "cache/job/job_scratch.h"
 #include "cache/job/process_memory.h"
 #include "cache/kernels/simd.h"
+#include "gnn/infer/input_arrays.h"
 #include "gnn/infer/non_finite_report.h"
 #include "gnn/models/ignored_facts.h"
 #include "gnn/ops/torch_threads.h"
@@ -73,7 +75,8 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
   TrainingRunOptions run{
       .learner = {.learning = options.learning, .class_weights = job.class_weights},
       .monitor = job.monitor};
-  run.features = options.data.features;
+  const std::vector<std::string> features = FeatureArrays(options.data.features, job.inputs);
+  run.features = fmt::format("{}", fmt::join(features, " or "));
   run.checkpoint_every = options.job.checkpoint_every;
   run.checkpoint_at_end = options.learning.seeds > 1;
   run.checkpoint = state.scratch.folder() / CheckpointName(options);
@@ -90,13 +93,16 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
         vertex ? job.graph->ExternalIdOf(*vertex) : Result<ExternalId>(Fail(vertex.error()));
     return id ? ToString(*id) : fmt::format("of row {}", row);
   };
-  run.find_bad_vertex = [&job, &options]() -> std::optional<std::string> {
-    const auto first = FirstNonFinite(*job.graph, options.data.features, JobControl());
-    if (!first) return std::nullopt;
-    return ToString(*first);
+  run.find_bad_vertex = [&job, features]() -> std::optional<std::string> {
+    for (const std::string& one : features)
+      if (const auto first = FirstNonFinite(*job.graph, one, job.inputs, JobControl()))
+        return ToString(*first);
+    return std::nullopt;
   };
-  run.find_extreme_inputs = [&job, &options] {
-    return ExtremeInputs(*job.graph, options.data.features, job.sampling.edge_weights);
+  run.find_extreme_inputs = [&job, features]() -> std::optional<std::string> {
+    for (const std::string& one : features)
+      if (auto cause = ExtremeInputs(*job.graph, one, job.sampling.edge_weights)) return cause;
+    return std::nullopt;
   };
   return run;
 }
@@ -364,9 +370,12 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
     RHIZOME_ASSIGN_OR_RETURN(report.ignored,
                              IgnoredFacts(*job.graph, {.sampling = options.data.sampling,
                                                        .edge_weights = job.sampling.edge_weights,
+                                                       .vertex_types = !job.inputs.empty() ||
+                                                                       job.model->by_vertex_type(),
+                                                       .edge_types = job.model->typed(),
                                                        .training = job.train}));
   }
-  report.direction = options.data.sampling.direction;
+  report.direction = options.data.sampling.walked();
   report.edge_weights = job.sampling.edge_weights;
   ReportIgnored(report.ignored, options.job.note);
   for (std::string& warning : WarningsOf(job, options)) Warn(std::move(warning), options, report);
@@ -380,7 +389,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   if (resumes && (transport == nullptr || transport->rank() == 0)) scratch->Keep();
   JobState state{.scratch = *scratch,
                  .best = BestModel(AbsolutePath(job.store->fs(), options.job.out), job.labels.task,
-                                   job.monitor, job.class_names),
+                                   job.monitor, report.direction, job.class_names),
                  .once = once,
                  .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);

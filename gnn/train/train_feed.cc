@@ -34,7 +34,8 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
   FeedPipelineOptions feed;
   feed.sampler = one.job.sampling;
   SetSamplers(options.learning.seed, options.resources.threads, feed.sampler);
-  feed.features = options.data.features;
+  if (one.job.inputs.empty()) feed.features = options.data.features;
+  feed.inputs = one.job.inputs;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.minibatch()->feed.cache;
   feed.prior = options.minibatch()->feed.prior;

@@ -4,16 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cache/feed/class_names.h"
 #include "cache/feed/epoch_plan.h"
+#include "cache/feed/inputs.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_description.h"
+#include "gnn/infer/input_arrays.h"
 #include "gnn/infer/layerwise_run.h"
+#include "gnn/models/shape_types.h"
 #include "gnn/options/training_options.h"
 #include "gnn/train/class_weights.h"
 #include "rhizome/text_values.h"
@@ -21,6 +23,21 @@
 namespace rhizome {
 inline namespace internal {
 namespace {
+
+/// Checks that an array for each vertex type is given only where several arrays are supported.
+Status CheckInputsMode(const TrainOptions& options) {
+  if (options.data.inputs.empty()) return Status::Ok();
+  const MinibatchOptions* const minibatch = options.minibatch();
+  const char* const other = minibatch == nullptr ? "`full_graph`"
+                            : minibatch->ranks   ? "training over ranks"
+                            : minibatch->device  ? "`device=cuda`"
+                                                 : nullptr;
+  if (other == nullptr) return Status::Ok();
+  return Status::Unsupported(
+      fmt::format("an array for each vertex type (`features`) is not supported with {} yet; train "
+                  "on minibatches in one process on the CPU, or name one array",
+                  other));
+}
 
 Status CheckTrainOptions(const TrainOptions& options) {
   const std::vector<std::int64_t> fanouts = FanoutsOf(options);
@@ -34,10 +51,12 @@ Status CheckTrainOptions(const TrainOptions& options) {
   if (options.data.labels.empty() || options.data.split.empty()) {
     return Status::InvalidArgument("the arrays of labels and of the split must be named");
   }
-  if (options.data.labels == options.data.features) {
+  for (const std::string& features : FeatureArrays(options.data.features, options.data.inputs)) {
+    if (options.data.labels != features) continue;
     return Status::InvalidArgument(
         fmt::format("array {} cannot be both features and labels", options.data.labels));
   }
+  RHIZOME_RETURN_IF_ERROR(CheckInputsMode(options));
   if (options.learning.epochs > EpochPlan::kMaxEpochs) {
     return Status::InvalidArgument(fmt::format("{} epochs; at most {} are possible",
                                                options.learning.epochs, EpochPlan::kMaxEpochs));
@@ -143,6 +162,19 @@ Result<ArrayEntry> FindFeatures(const TrainJob& job, const std::string& name) {
       "columns of numbers as one array (`feature_columns`)"));
 }
 
+/// Finds the array of all vertices, or of each vertex type.
+Status FindInputs(const TrainOptions& options, TrainJob& job) {
+  if (options.data.inputs.empty()) {
+    RHIZOME_RETURN_IF_ERROR(CheckSharedInput(*job.graph, options.data.features));
+    RHIZOME_ASSIGN_OR_RETURN(job.features, FindFeatures(job, options.data.features));
+    return Status::Ok();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(InputArrays arrays, ResolveInputs(*job.graph, options.data.inputs));
+  job.inputs = std::move(arrays.of_types);
+  job.notes = std::move(arrays.notes);
+  return Status::Ok();
+}
+
 Result<Labels> FindLabels(const TrainJob& job, const TrainOptions& options) {
   auto labels =
       ReadTaskLabels(*job.graph, options.data.labels, options.data.split, options.learning.task);
@@ -170,7 +202,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   if (job.graph->live_vertex_count() == 0)
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has no vertices to train on; put some first", options.store.string())));
-  RHIZOME_ASSIGN_OR_RETURN(job.features, FindFeatures(job, options.data.features));
+  RHIZOME_RETURN_IF_ERROR(FindInputs(options, job));
   RHIZOME_ASSIGN_OR_RETURN(job.labels, FindLabels(job, options));
   RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.graph, options.data.labels));
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
@@ -189,20 +221,61 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
   RHIZOME_RETURN_IF_ERROR(CheckBatchNorms(options, job));
   job.model->FitSampling(job.sampling);
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(job.features, *job.model, *job.graph));
+  RHIZOME_RETURN_IF_ERROR(job.inputs.empty() ? CheckFeatures(job.features, *job.model, *job.graph)
+                                             : CheckInputs(*job.graph, *job.model, job.inputs));
   return job;
 }
 
+/// Checks that the weights of relations, their gradients and two moments fit into the memory.
+Status CheckWeights(const ModelShape& shape, const TrainOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t numbers, CountWeights(shape));
+  constexpr std::uint64_t kCopies = 4;
+  const std::uint64_t bytes = numbers * sizeof(float) * kCopies;
+  if (bytes <= options.resources.memory_bytes || options.resources.memory_bytes == 0)
+    return Status::Ok();
+  return Status::OutOfMemory(fmt::format(
+      "the weights of {} relations, their gradients and moments need {} bytes, more than "
+      "`memory_bytes={}`; {}",
+      shape.relation_count(), bytes, options.resources.memory_bytes,
+      shape.spec.kind == "rgcn" ? "let relations share matrices by option bases"
+                                : "choose fewer hidden columns, or more memory"));
+}
+
+/// Returns the shape of the job's model.
+Result<ModelShape> ShapeOf(const TrainOptions& options, const TrainJob& job) {
+  ModelShape shape{.spec = options.model,
+                   .inputs = static_cast<std::int64_t>(job.features.dim),
+                   .classes = job.labels.outputs()};
+  for (const FeatureInput& input : job.inputs) {
+    TypedInput& typed = shape.typed_inputs.emplace_back();
+    if (input.array.empty()) continue;
+    const ArrayEntry& array = *job.store->manifest().FindArray(input.array);
+    typed = {.array = input.array, .dim = static_cast<std::int64_t>(array.dim)};
+  }
+  if (!job.inputs.empty()) shape.inputs = options.model.hidden;
+  RHIZOME_RETURN_IF_ERROR(
+      NameShapeTypes(job.graph->vertex_types(), job.graph->edge_types(), shape));
+  shape.by_side = !shape.relations.empty() && WalksTwoSides(*job.graph, job.sampling);
+  return shape;
+}
+
 Status MakeModel(const TrainOptions& options, TrainJob& job) {
-  const ModelShape shape{.spec = options.model,
-                         .inputs = static_cast<std::int64_t>(job.features.dim),
-                         .classes = job.labels.outputs()};
+  RHIZOME_ASSIGN_OR_RETURN(const ModelShape shape, ShapeOf(options, job));
+  if (!shape.relations.empty()) RHIZOME_RETURN_IF_ERROR(CheckWeights(shape, options));
   RHIZOME_ASSIGN_OR_RETURN(job.model, Model::Create(shape, options.learning.seed));
+  RHIZOME_RETURN_IF_ERROR(job.model->FitRelations(shape.relations, shape.by_side));
   if (!job.init) return Status::Ok();
   const Result<Model> first = Model::FromFile(job.init->file);
   if (!first)
     return OfNamedFile(first.error().WithContext(options.learning.init.string()),
                        options.learning.init);
+  if (first->shape().vertex_types != shape.vertex_types ||
+      first->shape().relations != shape.relations || first->shape().by_side != shape.by_side) {
+    return Status::InvalidArgument(fmt::format(
+        "`init={}`: it was trained on a graph with other types or directions, or with types in "
+        "another order; give a model of this store",
+        options.learning.init.string()));
+  }
   const TensorFile from = first->ToFile(), into = job.model->ToFile();
   for (const auto& [name, tensor] : into.tensors) {
     const auto found = from.tensors.find(name);
@@ -228,7 +301,7 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
 
 std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& options) {
   constexpr std::size_t kShown = 8;
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = job.notes;
   std::vector<std::string> absent;
   const std::vector<std::uint64_t> counts = job.labels.CountClasses(Split::kTrain);
   for (std::size_t c = 0; c < counts.size(); ++c)
@@ -247,8 +320,10 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
 }
 
 StateId StateOfJob(const TrainJob& job, const TrainOptions& options) {
-  return job.graph->StateWith(std::array{options.data.features, options.data.labels,
-                                         ParseSplitReference(options.data.split)->array});
+  std::vector<std::string> arrays = FeatureArrays(options.data.features, job.inputs);
+  arrays.push_back(options.data.labels);
+  arrays.push_back(ParseSplitReference(options.data.split)->array);
+  return job.graph->StateWith(arrays);
 }
 
 std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
@@ -286,6 +361,13 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
   if (learning.weight_decay > 0) description["decay"] = "matrices";
   add("init", job.init ? ToHex(job.init->hash) : "", "");
   add("full_graph", options.full_graph() != nullptr, false);
+  if (!job.inputs.empty()) {
+    std::vector<std::uint64_t> ids;
+    for (const ArrayEntry& array : EntriesOf(*job.store, {}, job.inputs))
+      ids.push_back(array.array_id);
+    description["features"] = ids;
+    description["inputs"] = DescribeInputs(job.inputs);
+  }
   if (options.data.split.find(':') != options.data.split.npos)
     description["split_column"] = options.data.split;
   const ScheduleOptions& schedule = learning.schedule;

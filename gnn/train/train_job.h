@@ -10,6 +10,7 @@
 #include "cache/job/safetensors.h"
 #include "gnn/models/model.h"
 #include "rhizome/graph.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/store.h"
 #include "rhizome/train_options.h"
 
@@ -25,7 +26,9 @@ struct TrainJob {
   std::vector<std::string> class_names;  ///< by class; empty: they have no names
   std::vector<VertexId> train;
   std::vector<VertexId> valid;
-  ArrayEntry features;
+  ArrayEntry features;               ///< with inputs by type: unused
+  std::vector<FeatureInput> inputs;  ///< by vertex type of the graph; empty: one array
+  std::vector<std::string> notes;    ///< sentences about types without an array
   Metric monitor = Metric::kAccuracy;
   std::optional<LoadedTensorFile> init;
   std::optional<Model> model;        ///< model of the current training run

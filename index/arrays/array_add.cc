@@ -11,6 +11,7 @@
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
+#include "index/delta/type_facts.h"
 #include "index/generation/graph_input.h"
 #include "index/graph/live_vertices.h"
 #include "index/homes/home_array.h"
@@ -18,10 +19,12 @@
 #include "index/ingest/ingest_steps.h"
 #include "index/ingest/spilled_array.h"
 #include "index/input/table_reader.h"
+#include "index/topology/type_rows.h"
 #include "rhizome/array_change.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
+#include "storage/array/type_names.h"
 #include "storage/base/exceptions.h"
 #include "storage/io/job_folder.h"
 #include "storage/store/caller_path.h"
@@ -50,6 +53,11 @@ Result<std::unique_ptr<TableReader>> OpenIds(FileSystem& fs, const Path& path) {
 Status CheckFree(const Store& store, const AddArrayOptions& options) {
   const std::string& name = options.file.name;
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(name));
+  const bool by_file = options.file.attributes && !BoundType(*options.file.attributes).empty();
+  if (by_file || !BoundType(options.attributes).empty())
+    return Status::InvalidArgument(fmt::format(
+        "array '{}': the attribute '{}' is set by the store; name the array's vertex type instead",
+        name, kVertexTypeAttribute));
   for (const ArrayEntry& array : store.manifest().arrays) {
     const std::string_view dimension = FirstDimension(array);
     if (dimension == "row" || name == array.name) continue;
@@ -78,6 +86,9 @@ class ArrayJob {
 
  private:
   Status Open();
+  Status Bind(std::string_view type);
+  TypeId TypeOf(VertexId vertex) const;
+  std::string OfType() const;
   Status OpenFile(const std::string& name);
   Status ClearJob(const std::string& job);
   Status ReadIds();
@@ -87,6 +98,10 @@ class ArrayJob {
   bool HasRowsOfAdded() const;
   Status Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                std::uint64_t count);
+  Status KeepRows(const ChunkArray& old, std::uint64_t first, std::uint64_t count,
+                  std::uint64_t begin, std::span<std::byte> rows) const;
+  std::optional<TypeRows> RowsOfType(std::uint64_t rows) const;
+  ArrayInput Describe() const;
   using PublishStep =
       std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>;
 
@@ -108,7 +123,9 @@ class ArrayJob {
   Stopwatch watch_;
   std::unique_ptr<Store> store_;
   std::shared_ptr<const Delta> delta_;
-  LiveVertices live_;
+  std::optional<VertexOrder> order_;  // loaded by Write, or by Bind
+  std::optional<TypeId> type_;        // of a bound array
+  LiveVertices live_;                 // of the type
   std::unique_ptr<SpillSpace> space_;
   Path root_;
   std::unique_ptr<IngestContext> context_;
@@ -125,6 +142,29 @@ Status ArrayJob::Open() {
   RHIZOME_ASSIGN_OR_RETURN(delta_, Delta::Load(Delta::Empty(DeltaBaseOf(*store_)), *store_));
   RHIZOME_ASSIGN_OR_RETURN(live_, LiveVertices::Of(*store_, *delta_));
   return Status::Ok();
+}
+
+/// Restricts the job to the vertices of a type.
+Status ArrayJob::Bind(std::string_view type) {
+  const auto& types = delta_->vertex_types();
+  const auto number = TypeNamed(types, type);
+  if (!number)
+    return Status::InvalidArgument(
+        fmt::format("array '{}': there is no vertex type '{}'; vertex types: {}", input_.name, type,
+                    ListOfNames(types)));
+  if (types.size() == 1) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(order_, LoadOrder(*store_));
+  RHIZOME_ASSIGN_OR_RETURN(live_, LiveVertices::OfType(*store_, *delta_, *order_, *number));
+  type_ = number;
+  return Status::Ok();
+}
+
+TypeId ArrayJob::TypeOf(VertexId vertex) const { return TypeOfVertex(*order_, *delta_, vertex); }
+
+/// Returns " of type 'paper'" for messages; empty if the array is not bound.
+std::string ArrayJob::OfType() const {
+  if (!type_) return {};
+  return fmt::format(" of type '{}'", delta_->vertex_types()[*type_]);
 }
 
 /// As GraphParts::Find, without opening the graph.
@@ -181,11 +221,12 @@ Status ArrayJob::CheckFit() const {
     return Status::InvalidArgument(
         fmt::format("{}{} names {} ids", has, options_.ids->string(), most));
   if (live_.deleted_count() == 0)
-    return Status::InvalidArgument(fmt::format("{}the graph has {} vertices", has, most));
+    return Status::InvalidArgument(
+        fmt::format("{}the graph has {} vertices{}", has, most, OfType()));
   return Status::InvalidArgument(fmt::format(
-      "{}the graph has {} vertices ({} deleted): a file without ids must have one row for each "
+      "{}the graph has {} vertices{} ({} deleted): a file without ids must have one row for each "
       "vertex, in the order of an export; give a file with the ids of its rows",
-      has, most, live_.deleted_count()));
+      has, most, OfType(), live_.deleted_count()));
 }
 
 /// Assigns the rows of the file to the live vertices, beginning with `first`.
@@ -225,6 +266,10 @@ Status ArrayJob::ReadIds() {
     const auto vertex = Find(ids, text);
     if (!vertex)
       return Status::NotFound(fmt::format("{}: {}", reader->Place(), vertex.error().message()));
+    if (type_ && TypeOf(*vertex) != *type_)
+      return bad(
+          fmt::format("id '{}' is a vertex of type '{}', but the array has rows for vertices{}",
+                      text, delta_->vertex_types()[TypeOf(*vertex)], OfType()));
     if (seen[static_cast<std::size_t>(*vertex)]) return bad("id '" + text + "' is repeated");
     seen[static_cast<std::size_t>(*vertex)] = true;
     vertex_of_row_.push_back(*vertex);
@@ -233,41 +278,71 @@ Status ArrayJob::ReadIds() {
   }
 }
 
+/// Returns the rows of the array's type among `rows` rows; nullopt if the array is not bound.
+std::optional<TypeRows> ArrayJob::RowsOfType(std::uint64_t rows) const {
+  if (!type_) return std::nullopt;
+  TypeRows of_type(*order_, *type_);
+  for (std::uint64_t v = order_->size(); v < rows; ++v)
+    if (delta_->TypeOf(static_cast<VertexId>(v)) == *type_) of_type.Add(v);
+  return of_type;
+}
+
 /// Writes the array chunk by chunk: rows of the file by `vertex_of_row_`, and rows of `old` for the
 /// vertices outside [first, first + count).
 Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                        std::uint64_t count) {
-  RHIZOME_ASSIGN_OR_RETURN(const VertexOrder order, LoadOrder(*store_));
-  RHIZOME_RETURN_IF_ERROR(file_->Begin(order, wanted.rows, vertex_of_row_));
+  if (!order_) {
+    RHIZOME_ASSIGN_OR_RETURN(order_, LoadOrder(*store_));
+  }
+  const auto of_type = RowsOfType(wanted.rows);
+  const TypeRows* const bound = of_type ? &*of_type : nullptr;
+  RHIZOME_RETURN_IF_ERROR(file_->Begin(*order_, wanted.rows, vertex_of_row_, bound));
   RHIZOME_ASSIGN_OR_RETURN(writer_, ChunkArrayWriter::Create(fs_, root_, wanted));
   const ArrayEntry& entry = writer_->entry();
-  const std::uint64_t row_bytes = entry.row_bytes();
   std::vector<std::byte> rows;
-  std::vector<std::byte> kept;
+  std::vector<std::byte> packed;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "write array",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
                                              .detail = ShownName(wanted.name)}));
     const std::uint64_t begin = chunk * entry.chunk_rows;
-    const std::uint64_t in_chunk = std::min(entry.chunk_rows, entry.rows - begin);
-    rows.resize(in_chunk * row_bytes);
-    RHIZOME_RETURN_IF_ERROR(file_->Read(rows));
-    if (old != nullptr && begin < old->entry().rows) {
-      const std::uint64_t old_rows = std::min(in_chunk, old->entry().rows - begin);
-      kept.resize(old_rows * row_bytes);
-      RHIZOME_RETURN_IF_ERROR(old->ReadRows(begin, old_rows, kept));
-      for (std::uint64_t i = 0; i < old_rows; ++i) {
-        const auto vertex = static_cast<std::uint64_t>(order.VertexAt(static_cast<Row>(begin + i)));
-        const bool is_new = vertex >= first && vertex - first < count;
-        if (!is_new)
-          std::memcpy(rows.data() + i * row_bytes, kept.data() + i * row_bytes, row_bytes);
-      }
+    const std::uint64_t end = std::min(begin + entry.chunk_rows, entry.rows);
+    if (bound != nullptr && !bound->AnyIn(begin, end)) {
+      RHIZOME_RETURN_IF_ERROR(writer_->LeaveOut(chunk));
+      continue;
     }
+    rows.resize((end - begin) * entry.row_bytes());
+    if (bound != nullptr) {
+      packed.resize((bound->RankOf(end) - bound->RankOf(begin)) * entry.row_bytes());
+      RHIZOME_RETURN_IF_ERROR(file_->Read(packed));
+      PlaceOfType(entry, *bound, begin, packed, rows);
+    } else {
+      RHIZOME_RETURN_IF_ERROR(file_->Read(rows));
+    }
+    if (old != nullptr) RHIZOME_RETURN_IF_ERROR(KeepRows(*old, first, count, begin, rows));
     RHIZOME_RETURN_IF_ERROR(writer_->WriteChunk(chunk, rows));
   }
   RHIZOME_ASSIGN_OR_RETURN(files_, writer_->Finish());
   return control_.CheckCancelled();
+}
+
+/// Copies rows of `old` into `rows`, which begin with row `begin`, except the rows of the
+/// vertices [first, first + count).
+Status ArrayJob::KeepRows(const ChunkArray& old, std::uint64_t first, std::uint64_t count,
+                          std::uint64_t begin, std::span<std::byte> rows) const {
+  const std::uint64_t row_bytes = old.entry().row_bytes();
+  if (begin >= old.entry().rows) return Status::Ok();
+  const std::uint64_t old_rows =
+      std::min<std::uint64_t>(rows.size() / row_bytes, old.entry().rows - begin);
+  std::vector<std::byte> kept(old_rows * row_bytes);
+  RHIZOME_RETURN_IF_ERROR(old.ReadRows(begin, old_rows, kept));
+  for (std::uint64_t i = 0; i < old_rows; ++i) {
+    const auto vertex = static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(begin + i)));
+    const bool is_new = vertex >= first && vertex - first < count;
+    if (!is_new) std::memcpy(rows.data() + i * row_bytes, kept.data() + i * row_bytes, row_bytes);
+  }
+  return Status::Ok();
 }
 
 Result<AddArrayReport> ArrayJob::Publish(const PublishStep& step,
@@ -288,7 +363,10 @@ Result<AddArrayReport> ArrayJob::Publish(const PublishStep& step,
                            PublishMade(path_, made, control_, steps));
   report.new_vertices = published.new_vertices;
   report.rows_given = made.appended ? RowsGiven(report.array) : rows_given_;
+  if (type_ && !(options_.ids && !made.appended))
+    report.rows_given = live_.PlaceOf(static_cast<VertexId>(report.rows_given));
   report.rows_read = file_->rows;
+  report.vertices = live_.count();
   report.store = store_->id();
   report.seconds = watch_.seconds();
   return report;
@@ -314,6 +392,21 @@ std::vector<std::pair<std::string, std::string>> WithMissing(
   return attributes;
 }
 
+/// Returns the description of the new array.
+ArrayInput ArrayJob::Describe() const {
+  ArrayInput about{.name = options_.file.name,
+                   .dim = file_->dim,
+                   .dtype = file_->dtype,
+                   .layout = options_.layout,
+                   .codec = options_.codec,
+                   .chunk_rows = options_.chunk_rows,
+                   .inner_rows = options_.inner_rows,
+                   .attributes = WithMissing(options_.attributes, *file_),
+                   .read_rows = {}};
+  if (type_) about.attributes.emplace_back(kVertexTypeAttribute, delta_->vertex_types()[*type_]);
+  return about;
+}
+
 // Adds an array:
 // 1. opens the store, the file and the ids, and checks that they fit;
 // 2. describes the array (entry, rows_given);
@@ -322,25 +415,20 @@ std::vector<std::pair<std::string, std::string>> WithMissing(
 Result<AddArrayReport> ArrayJob::Add() {
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_RETURN_IF_ERROR(CheckFree(*store_, options_));
+  if (!input_.vertex_type.empty()) RHIZOME_RETURN_IF_ERROR(Bind(input_.vertex_type));
   RHIZOME_RETURN_IF_ERROR(OpenFile(options_.file.name));
   if (options_.ids) RHIZOME_RETURN_IF_ERROR(ReadIds());
   RHIZOME_RETURN_IF_ERROR(CheckFit());
-  if (!options_.ids && live_.deleted_count() > 0) PlaceRows(0, file_->rows);
-  const ArrayInput about{.name = options_.file.name,
-                         .dim = file_->dim,
-                         .dtype = file_->dtype,
-                         .layout = options_.layout,
-                         .codec = options_.codec,
-                         .chunk_rows = options_.chunk_rows,
-                         .inner_rows = options_.inner_rows,
-                         .attributes = WithMissing(options_.attributes, *file_),
-                         .read_rows = {}};
+  if (!options_.ids && (type_ || live_.deleted_count() > 0)) PlaceRows(0, file_->rows);
   // Rows of vertices that updates added make the array longer than the generation, so these
   // vertices are counted if the file has any such row.
+  std::optional<std::uint64_t> chunk_rows;
+  if (type_) chunk_rows = RowsOfBoundChunk(live_.count(), store_->manifest().info.partitions);
   RHIZOME_ASSIGN_OR_RETURN(
       ArrayEntry entry,
-      DescribeArray(about, HasRowsOfAdded() ? Vertices() : Rows(),
-                    NewArrayId(store_->id(), store_->manifest(), root_.filename().string())));
+      DescribeArray(Describe(), HasRowsOfAdded() ? Vertices() : Rows(),
+                    NewArrayId(store_->id(), store_->manifest(), root_.filename().string()),
+                    chunk_rows));
   file_->missing = MissingRowOf(entry);
   rows_given_ = options_.ids ? vertex_of_row_.size() : entry.rows;
   if (const auto given = VerticesGiven(); given && file_->exact_rows) {
@@ -370,7 +458,8 @@ std::uint64_t ArrayJob::RowsOfAppended(const ArrayEntry& entry) const {
   if (given < entry.rows) return given;
   const auto needs_none = [&](std::uint64_t v) {
     const auto vertex = static_cast<VertexId>(v);
-    return delta_->IsDeleted(vertex) || delta_->RowCommit(entry.array_id, vertex);
+    return delta_->IsDeleted(vertex) || delta_->RowCommit(entry.array_id, vertex) ||
+           (type_ && TypeOf(vertex) != *type_);
   };
   while (given < Vertices() && needs_none(given)) ++given;
   return given;
@@ -390,13 +479,14 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
         fmt::format("'{}' keeps the homes of rows, to which no rows are appended; put the homes of "
                     "new vertices instead, which checks that they are below {}",
                     reference, homes->homes)));
+  if (!BoundType(entry).empty()) RHIZOME_RETURN_IF_ERROR(Bind(BoundType(entry)));
   const std::uint64_t given = RowsOfAppended(entry);
   const std::uint64_t place = live_.PlaceOf(static_cast<VertexId>(given));
   const std::uint64_t left = live_.count() - place;
   if (left == 0)
     return Fail(Status::InvalidArgument(fmt::format(
-        "'{}' already has a row for each of the {} vertices; there is nothing to append", reference,
-        live_.count())));
+        "'{}' already has a row for each of the {} vertices{}; there is nothing to append",
+        reference, live_.count(), OfType())));
   if (!input_.dtype) input_.dtype = entry.dtype;
   RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
   file_->missing = MissingRowOf(entry);

@@ -9,8 +9,10 @@
 #include "index/delta/delta_row_writer.h"
 #include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
+#include "index/delta/type_facts.h"
 #include "index/generation/graph_input.h"
 #include "index/ingest/row_sources.h"
+#include "index/topology/type_rows.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
@@ -165,29 +167,48 @@ Result<MovedArray::Files> MovedArray::WriteFiles(const ArrayEntry& entry, bool l
                                                  const Fill& fill) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto writer,
                            ChunkArrayWriter::Create(current_.fs(), root_, entry));
-  std::vector<VertexId> wanted;
+  const auto of_type = RowsOfBound(entry, *to_, current_.manifest().info.vertex_types);
   std::vector<std::byte> rows;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "move rows to the new order",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
                                              .detail = ShownName(entry.name)}));
+    const std::uint64_t begin = chunk * entry.chunk_rows;
+    const std::uint64_t end = std::min(entry.rows, begin + entry.chunk_rows);
+    if (of_type && !of_type->AnyIn(begin, end)) {
+      RHIZOME_RETURN_IF_ERROR(writer->LeaveOut(chunk));
+      continue;
+    }
     if (link) {
       RHIZOME_ASSIGN_OR_RETURN(const bool linked, LinkChunk(*writer, chunk));
       if (linked) continue;
     }
-    const std::uint64_t begin = chunk * entry.chunk_rows;
-    wanted.clear();
-    for (std::uint64_t row = begin; row < std::min(entry.rows, begin + entry.chunk_rows); ++row)
-      wanted.push_back(to_->VertexAt(static_cast<Row>(row)));
-    rows.resize(wanted.size() * entry.row_bytes());
-    RHIZOME_RETURN_IF_ERROR(fill(wanted, rows));
+    rows.resize((end - begin) * entry.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(FillChunk(entry, of_type ? &*of_type : nullptr, begin, fill, rows));
     RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, rows));
   }
   Files written;
   RHIZOME_ASSIGN_OR_RETURN(written.files, writer->Finish());
   written.arrays = writer->arrays();
   return written;
+}
+
+/// Fills the rows of a chunk, which begin with row `begin`. In a bound array, only the rows of the
+/// type come from `fill`.
+Status MovedArray::FillChunk(const ArrayEntry& entry, const TypeRows* of_type, std::uint64_t begin,
+                             const Fill& fill, std::span<std::byte> rows) const {
+  const std::uint64_t row_bytes = entry.row_bytes();
+  const std::uint64_t end = begin + rows.size() / row_bytes;
+  std::vector<VertexId> wanted;
+  for (std::uint64_t row = begin; row < end; ++row)
+    if (of_type == nullptr || of_type->Has(row))
+      wanted.push_back(to_->VertexAt(static_cast<Row>(row)));
+  if (of_type == nullptr) return fill(wanted, rows);
+  std::vector<std::byte> packed(wanted.size() * row_bytes);
+  RHIZOME_RETURN_IF_ERROR(fill(wanted, packed));
+  PlaceOfType(entry, *of_type, begin, packed, rows);
+  return Status::Ok();
 }
 
 Result<bool> MovedArray::LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk) const {
@@ -219,15 +240,14 @@ Status MovedArray::MarkStale(ArrayEntry& entry) {
   RHIZOME_ASSIGN_OR_RETURN(
       const auto changes,
       ChangesAfter(*store, DeltaBaseOf(made_.made_for), origin->sequence, store->base_sequence()));
-  const ArrayEntry* features = store->manifest().FindArray(origin->features);
-  RHIZOME_ASSIGN_OR_RETURN(
-      stale_, StaleVertices({.parts = *parts,
-                             .view = nullptr,
-                             .changes = changes.get(),
-                             .first_new = old_->entry().rows,
-                             .features_id = features == nullptr ? 0 : features->array_id,
-                             .layers = origin->layers,
-                             .direction = origin->direction}));
+  RHIZOME_ASSIGN_OR_RETURN(stale_,
+                           StaleVertices({.parts = *parts,
+                                          .view = nullptr,
+                                          .changes = changes.get(),
+                                          .first_new = old_->entry().rows,
+                                          .features_ids = FeatureIdsOf(*origin, store->manifest()),
+                                          .layers = origin->layers,
+                                          .direction = origin->direction}));
   const auto count = std::count(stale_.begin(), stale_.end(), 1);
   if (count == 0)
     stale_.clear();
@@ -268,8 +288,13 @@ Status MovedArray::PutNewRows(Store& store) {
   if (first >= end) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const auto delta, Delta::Load(Delta::Empty(DeltaBaseOf(store)), store));
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, DeltaRowWriter::Open(store));
-  const auto was_put = [&](std::uint64_t vertex) {
-    return made_.appended && delta->RowCommit(entry.array_id, static_cast<VertexId>(vertex));
+  const auto type = TypeNamed(delta->vertex_types(), BoundType(entry));
+  const auto is_other = [&](VertexId vertex) {
+    return type && TypeOfVertex(*to_, *delta, vertex) != *type;
+  };
+  const auto needs_none = [&](std::uint64_t v) {
+    const auto vertex = static_cast<VertexId>(v);
+    return is_other(vertex) || (made_.appended && delta->RowCommit(entry.array_id, vertex));
   };
   const std::uint64_t at_once = std::max<std::uint64_t>(kCommitBytes / entry.row_bytes(), 1);
   std::vector<VertexId> wanted;
@@ -281,7 +306,7 @@ Status MovedArray::PutNewRows(Store& store) {
                                              .total = end - begin,
                                              .detail = ShownName(entry.name)}));
     wanted.clear();
-    for (std::uint64_t v = first; v < std::min(end, first + at_once) && !was_put(v); ++v)
+    for (std::uint64_t v = first; v < std::min(end, first + at_once) && !needs_none(v); ++v)
       wanted.push_back(static_cast<VertexId>(v));
     if (wanted.empty()) {
       ++first;

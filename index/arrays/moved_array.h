@@ -17,6 +17,8 @@
 namespace rhizome {
 inline namespace internal {
 
+class TypeRows;
+
 /// Moves a job's array into a generation with another order of rows: rows of that generation's
 /// vertices are written in its order, in new files; rows of later vertices are put into its delta.
 /// Threads: one.
@@ -55,6 +57,8 @@ class MovedArray {
   ArrayEntry NewEntry() const;
   Status MarkStale(ArrayEntry& entry);
   Result<Files> WriteFiles(const ArrayEntry& entry, bool link, const Fill& fill) const;
+  Status FillChunk(const ArrayEntry& entry, const TypeRows* of_type, std::uint64_t begin,
+                   const Fill& fill, std::span<std::byte> rows) const;
   Result<bool> LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk) const;
   Status PublishMarks(ArrayChange& change);
   Status PutNewRows(Store& store);

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "index/arrays/moved_array.h"
 #include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
 #include "index/delta/stale_vertices.h"
+#include "index/delta/type_facts.h"
+#include "index/topology/type_rows.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/mutant.h"
 #include "storage/store/store_files.h"
@@ -32,6 +37,24 @@ Status CheckContinues(const MadeArray& made, const Store& current) {
     return refuse("a different, diverged copy of the store");
   RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(made.source.arrays.front(), current));
   return same ? Status::Ok() : refuse("a different, diverged copy of the store");
+}
+
+/// Returns the number of vertices from `first` on that are not deleted and may have a row in the
+/// array.
+Result<std::uint64_t> CountWithoutRow(const ArrayEntry& array, std::uint64_t first,
+                                      const Store& current, const Delta& delta) {
+  const auto type = TypeNamed(delta.vertex_types(), BoundType(array));
+  std::optional<VertexOrder> order;
+  if (type) {
+    RHIZOME_ASSIGN_OR_RETURN(order, LoadOrder(current));
+  }
+  std::uint64_t count = 0;
+  for (std::uint64_t v = first; v < delta.vertices(); ++v) {
+    const auto vertex = static_cast<VertexId>(v);
+    const bool of_type = !type || TypeOfVertex(*order, delta, vertex) == *type;
+    if (of_type && !delta.IsDeleted(vertex)) ++count;
+  }
+  return count;
 }
 
 /// Publishes the array in the generation of `current`.
@@ -76,8 +99,8 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
     const Status status = PublishIn(path, made, *current, control, steps);
     if (status.ok()) {
       PublishReport report{.generation = generation};
-      for (std::uint64_t v = rows; v < delta->vertices(); ++v)
-        if (!delta->IsDeleted(static_cast<VertexId>(v))) ++report.new_vertices;
+      RHIZOME_ASSIGN_OR_RETURN(report.new_vertices,
+                               CountWithoutRow(made.source.arrays.front(), rows, *current, *delta));
       return report;
     }
     if (status.code() != StatusCode::kInvalidArgument) return Fail(status);

@@ -1,14 +1,18 @@
 // Repair with knowledge of the graph. GraphDeriver derives a damaged file from the other files of
-// the generation: order, external ids, coordinates, or a partition. RepairGraph passes it to
-// RepairStore.
+// the generation: order, external ids, coordinates, or a partition; and it compares the manifest
+// with order and topology (FindFaults). RepairGraph passes it to RepairStore.
 
 #include <utility>
 
+#include "index/check/bound_chunks.h"
 #include "index/check/derive_columns.h"
 #include "index/check/derive_partition.h"
+#include "index/check/verify_ends.h"
 #include "index/delta/graph_parse.h"
 #include "index/generation/row_coordinates.h"
+#include "index/topology/type_rows.h"
 #include "rhizome/maintenance.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/damage.h"
 #include "storage/base/exceptions.h"
 #include "storage/base/hash.h"
@@ -58,7 +62,51 @@ class GraphDeriver : public FileDeriver {
     return Answer();
   }
 
+  Result<ManifestFaults> FindFaults(const Source& source) override {
+    fault_ = Status::Ok();
+    ManifestFaults faults;
+    if (source.manifest.info.vertex_types.size() < 2) return faults;
+    const auto order = ReadOrder(source);
+    if (order) {
+      FindWrongChunks(source, *order, faults);
+      RHIZOME_RETURN_IF_ERROR(FindWrongEnds(source, *order, faults));
+    }
+    if (!fault_.ok()) return Fail(fault_);
+    return faults;
+  }
+
  private:
+  static void FindWrongChunks(const Source& source, const VertexOrder& order,
+                              ManifestFaults& faults) {
+    const Manifest& manifest = source.manifest;
+    for (const ArrayEntry& entry : manifest.arrays) {
+      const auto type = TypeNamed(manifest.info.vertex_types, BoundType(entry));
+      if (!type || entry.rows != order.size()) continue;
+      const auto wrong = WrongChunksOf(entry, TypeRows(order, *type), manifest.files);
+      faults.chunks.insert(faults.chunks.end(), wrong.begin(), wrong.end());
+    }
+  }
+
+  Status FindWrongEnds(const Source& source, const VertexOrder& order, ManifestFaults& faults) {
+    const GenerationInfo& info = source.manifest.info;
+    if (!ClaimsEnds(info)) return Status::Ok();
+    EndsOfEdges ends(info.edge_types.size());
+    for (std::uint32_t p = 0; p < info.partitions; ++p) {
+      RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+      auto bytes = ReadImage(source, PartitionPath(p));
+      if (!bytes) return Status::Ok();
+      auto file =
+          SectionFile::Parse(*std::move(bytes), PartitionPath(p), FileKind::kPartition, source.id);
+      if (!file) return Status::Ok();
+      const auto adjacency = ParsePartition(*std::move(file), info, order, p);
+      if (!adjacency) return Status::Ok();
+      ends.AddAll(EndsIn(*adjacency, order, info));
+    }
+    faults.what_ends = WrongEnds(info, ends);
+    if (!faults.what_ends.empty()) faults.ends = ends.ByType();
+    return Status::Ok();
+  }
+
   template <typename Fill>
   static Answer Patch(const Source& source, const FileEntry& file,
                       const std::vector<std::byte>& left, FileKind kind, const char* from,

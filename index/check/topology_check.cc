@@ -12,11 +12,14 @@
 #include <utility>
 
 #include "index/base/task_runner.h"
+#include "index/check/verify_ends.h"
 #include "index/check/verify_topology.h"
 #include "index/delta/graph_parse.h"
 #include "index/generation/row_coordinates.h"
 #include "storage/base/damage.h"
+#include "storage/base/mutex.h"
 #include "storage/base/threads.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -26,7 +29,10 @@ namespace {
 class TopologyCheck {
  public:
   TopologyCheck(const Manifest& manifest, GenerationFiles& files, const JobControl& control)
-      : manifest_(manifest), files_(files), control_(control) {}
+      : manifest_(manifest),
+        files_(files),
+        control_(control),
+        ends_(manifest.info.edge_types.size()) {}
 
   Result<TopologyFindings> Run();
 
@@ -35,6 +41,8 @@ class TopologyCheck {
   Status CheckRowCoordinates(const VertexOrder& order);
   Status CheckPartitions(const VertexOrder& order);
   Status CheckOne(const VertexOrder& order, std::uint32_t partition, TopologyVerifier& verifier);
+  void CollectEnds(const VertexOrder& order, const Adjacency& adjacency);
+  void CheckEnds();
   Status NameWrongClaims(const VertexOrder& order, const TopologyVerifier& verifier);
   Result<Adjacency> Load(const VertexOrder& order, std::uint32_t partition) const;
   std::uint32_t Threads() const;
@@ -50,6 +58,8 @@ class TopologyCheck {
   TopologyFindings findings_;
   std::optional<VertexIds> ids_;      // unset if they are damaged
   std::vector<Status> of_partition_;  // damage; each entry is written by the task of its partition
+  Mutex ends_mutex_;
+  EndsOfEdges ends_ RHIZOME_GUARDED_BY(ends_mutex_);  // of all partitions, if the manifest has ends
 };
 
 Status TopologyCheck::CheckIds() {
@@ -111,6 +121,7 @@ Status TopologyCheck::CheckOne(const VertexOrder& order, std::uint32_t partition
     const auto adjacency = Load(order, partition);
     if (adjacency) {
       verifier.Add(partition, *adjacency);
+      CollectEnds(order, *adjacency);
     } else {
       if (!ProvesDamage(adjacency.error())) return adjacency.error();
       of_partition_[partition] = adjacency.error();
@@ -118,6 +129,21 @@ Status TopologyCheck::CheckOne(const VertexOrder& order, std::uint32_t partition
   }
   files_.Release(PartitionPath(partition));
   return Status::Ok();
+}
+
+void TopologyCheck::CollectEnds(const VertexOrder& order, const Adjacency& adjacency) {
+  if (!ClaimsEnds(manifest_.info)) return;
+  const EndsOfEdges ends = EndsIn(adjacency, order, manifest_.info);
+  const MutexLock lock(ends_mutex_);
+  ends_.AddAll(ends);
+}
+
+// Compares the ends of edge types in the manifest with the edges of all partitions.
+void TopologyCheck::CheckEnds() {
+  const MutexLock lock(ends_mutex_);
+  std::string wrong = WrongEnds(manifest_.info, ends_);
+  if (!wrong.empty())
+    findings_.damaged.push_back({ManifestName(manifest_.version), std::move(wrong)});
 }
 
 Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
@@ -144,6 +170,7 @@ Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
     findings_.damaged.push_back(
         {"topology", fmt::format("the partitions hold {} edges, but the manifest says {}", edges,
                                  manifest_.info.edges)});
+  CheckEnds();
   RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
   return verifier.ClaimsHold() ? Status::Ok() : NameWrongClaims(order, verifier);
 }

@@ -1,5 +1,6 @@
 // Verification of the delta and of the arrays. GraphVerifier reports the findings on the topology,
-// replays the delta's records, and checks the row counts, homes and row checksums of every array.
+// replays the delta's records, and checks the row counts, homes and row checksums of every array,
+// and which chunks of bound arrays are stored.
 // VerifyGraph opens the store and runs CheckTopology first.
 
 #include "index/check/verify_graph.h"
@@ -12,11 +13,13 @@
 #include <optional>
 #include <utility>
 
+#include "index/check/bound_chunks.h"
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
 #include "index/delta/graph_texts.h"
 #include "index/generation/graph_builder.h"
 #include "index/homes/home_array.h"
+#include "index/topology/type_rows.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph.h"
 #include "rhizome/maintenance.h"
@@ -61,6 +64,8 @@ class GraphVerifier {
   Status CheckTexts(const ArrayEntry& entry);
   Status CheckDictionary(const ArrayEntry& holder, const TextDictionary& texts);
   void CheckRowCount(const ArrayEntry& entry);
+  Result<const TypeRows*> RowsOfType(const ArrayEntry& entry);
+  Status CheckBoundChunks(const ArrayEntry& entry);
   Status CheckRowSums(const ArrayEntry& entry);
   Status CompareChunk(const ChunkArray& rows, const ChunkArray& sums, std::uint64_t chunk);
 
@@ -87,6 +92,9 @@ class GraphVerifier {
   const TopologyFindings& topology_;
   const JobControl& control_;
   VerifyReport& report_;
+  std::vector<std::string> known_types_;       // also of the delta; empty: it is damaged
+  std::optional<VertexOrder> order_;           // loaded if an array is bound
+  std::map<std::string, TypeRows> type_rows_;  // by name of the type
 };
 
 Status GraphVerifier::Run() {
@@ -110,6 +118,7 @@ Status GraphVerifier::CheckDelta() {
                                 .edge_types = info_.edge_types,
                                 .sequence = store_.base_sequence()}),
                   store_);
+  if (delta) known_types_ = (*delta)->vertex_types();
   Status status = delta ? CheckDeltaRows(**delta) : delta.error();
   if (status.ok()) status = CheckDeltaTexts(*delta);
   const bool damage =
@@ -200,10 +209,43 @@ void GraphVerifier::CheckRowCount(const ArrayEntry& entry) {
               fmt::format("{} rows, but the graph has {} vertices", entry.rows, info_.vertices));
 }
 
+/// Returns the rows of the type that an array is bound to; null if it is not bound, or if the order
+/// is damaged, which is reported with the order.
+Result<const TypeRows*> GraphVerifier::RowsOfType(const ArrayEntry& entry) {
+  const std::string name(BoundType(entry));
+  const auto type = TypeNamed(info_.vertex_types, name);
+  if (!type) return nullptr;
+  if (const auto known = type_rows_.find(name); known != type_rows_.end()) return &known->second;
+  if (!order_) {
+    auto order = LoadOrder(store_);
+    if (!order && !ProvesDamage(order.error())) return Fail(order.error());
+    if (!order) return nullptr;
+    order_ = *std::move(order);
+  }
+  return &type_rows_.emplace(name, TypeRows(*order_, *type)).first->second;
+}
+
+// Checks that the type of a bound array exists, and that the array, or its sidecar, has the files
+// of exactly those chunks that have a vertex of the type. A file that the manifest lacks is not
+// seen by other checks.
+Status GraphVerifier::CheckBoundChunks(const ArrayEntry& entry) {
+  const std::string_view bound = BoundType(entry);
+  if (!bound.empty() && !known_types_.empty() && !TypeNamed(known_types_, bound))
+    AddDamage(ArrayFolder(entry.name, entry.form),
+              fmt::format("is bound to the vertex type '{}', which does not exist; drop the array",
+                          bound));
+  RHIZOME_ASSIGN_OR_RETURN(const TypeRows* const of_type, RowsOfType(entry));
+  if (of_type == nullptr || entry.rows != info_.vertices) return Status::Ok();
+  for (const ChunkFault& fault : WrongChunksOf(entry, *of_type, store_.manifest().files))
+    AddDamage(fault.file, fault.what);
+  return Status::Ok();
+}
+
 Status GraphVerifier::CheckArrays() {
   const Manifest& manifest = store_.manifest();
   for (const ArrayEntry& entry : manifest.arrays) {
     CheckRowCount(entry);
+    RHIZOME_RETURN_IF_ERROR(CheckBoundChunks(entry));
     RHIZOME_RETURN_IF_ERROR(CheckHomes(entry));
     RHIZOME_RETURN_IF_ERROR(CheckTexts(entry));
     const bool sidecar = entry.name.ends_with(".crc32c");
@@ -225,7 +267,7 @@ Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
   const auto array = store_.OpenArray(entry.name);
   if (!array) return Note(ArrayFolder(entry.name, entry.form), array.error());
   std::vector<std::int32_t> values;
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+  for (const std::uint64_t chunk : ListedChunks(entry, store_.manifest().files)) {
     RHIZOME_RETURN_IF_ERROR(
         control_.Report({.phase = "verify homes", .done = chunk, .total = entry.chunk_count()}));
     values.resize((*array)->RowsInChunk(chunk));
@@ -255,8 +297,9 @@ Status GraphVerifier::CheckTexts(const ArrayEntry& entry) {
   const auto array = store_.OpenArray(entry.name);
   if (!array) return Note(folder, array.error());
   const auto size = static_cast<std::int64_t>((*texts)->size());
+  RHIZOME_ASSIGN_OR_RETURN(const TypeRows* const of_type, RowsOfType(entry));
   std::vector<std::int64_t> codes;
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+  for (const std::uint64_t chunk : ListedChunks(entry, store_.manifest().files)) {
     RHIZOME_RETURN_IF_ERROR(
         control_.Report({.phase = "verify texts", .done = chunk, .total = entry.chunk_count()}));
     codes.resize((*array)->RowsInChunk(chunk) * entry.dim);
@@ -265,8 +308,11 @@ Status GraphVerifier::CheckTexts(const ArrayEntry& entry) {
       RHIZOME_RETURN_IF_ERROR(Note(ChunkPath(entry.name, chunk), read.error()));
       continue;
     }
-    const auto beyond = std::find_if(codes.begin(), codes.end(),
-                                     [&](std::int64_t code) { return code < -1 || code >= size; });
+    const std::uint64_t first_row = chunk * entry.chunk_rows;
+    const auto beyond = std::find_if(codes.begin(), codes.end(), [&](const std::int64_t& code) {
+      const auto row = first_row + static_cast<std::uint64_t>(&code - codes.data()) / entry.dim;
+      return (code < -1 || code >= size) && (of_type == nullptr || of_type->Has(row));
+    });
     if (beyond != codes.end())
       AddDamage(ChunkPath(entry.name, chunk),
                 fmt::format("code {} has no text; there are {}", *beyond, size));
@@ -308,7 +354,7 @@ Status GraphVerifier::CheckRowSums(const ArrayEntry& entry) {
     return Status::Ok();
   }
   if (report_.rows_checked) return Status::Ok();  // VerifyFiles checked them when it read the bytes
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+  for (const std::uint64_t chunk : ListedChunks(entry, store_.manifest().files)) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "verify rows",
                                              .done = chunk,
                                              .total = entry.chunk_count(),

@@ -11,10 +11,12 @@
 #include "index/compact/compacted_rows.h"
 #include "index/delta/graph_texts.h"
 #include "index/delta/stale_vertices.h"
+#include "index/delta/type_facts.h"
 #include "index/generation/graph_builder.h"
 #include "index/generation/kept_order.h"
 #include "index/generation/read_back.h"
 #include "index/generation/spilled_graph.h"
+#include "index/topology/type_rows.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/text_files.h"
@@ -51,9 +53,7 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   const VertexOrder& order = input.parts->order;
   types.reserve(input.delta->vertices());
   for (std::uint64_t v = 0; v < input.delta->vertices(); ++v) {
-    const auto vertex = static_cast<VertexId>(v);
-    types.push_back(v < order.size() ? order.TypeOf(order.RowOf(vertex))
-                                     : input.delta->TypeOf(vertex));
+    types.push_back(TypeOfVertex(order, *input.delta, static_cast<VertexId>(v)));
   }
   return types;
 }
@@ -144,8 +144,8 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
   // The rows are opened only when the array is written, because the sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
   array.begin = [input, entry, memory_bytes, rows,
-                 readers =
-                     ReaderCount(entry, threads, memory_bytes)](const VertexOrder&) -> Status {
+                 readers = ReaderCount(entry, threads, memory_bytes)](const VertexOrder&,
+                                                                      const TypeRows*) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(
         *rows, CompactedRows::Open(input.store, entry, input.parts, *input.delta, memory_bytes,
                                    readers, input.pacer));
@@ -158,6 +158,19 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
   return array;
 }
 
+/// Returns the bound of the ids of the vertices that have rows in an array.
+std::uint64_t EndOfRows(const CompactionInput& input, const ArrayEntry& entry) {
+  std::uint64_t end = input.delta->vertices();
+  const auto type = TypeNamed(input.delta->vertex_types(), BoundType(entry));
+  if (!type) return end;
+  const VertexOrder& order = input.parts->order;
+  const auto type_of = [&](std::uint64_t v) {
+    return TypeOfVertex(order, *input.delta, static_cast<VertexId>(v));
+  };
+  while (end > 0 && type_of(end - 1) != *type) --end;
+  return end;
+}
+
 /// Records the first vertex from which an array has no rows, including new vertices.
 void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayInput& array) {
   std::uint64_t given = RowsGiven(entry);
@@ -168,7 +181,7 @@ void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayI
   }
   std::erase_if(array.attributes,
                 [](const auto& fact) { return fact.first == kRowsGivenAttribute; });
-  if (given < input.delta->vertices())
+  if (given < EndOfRows(input, entry))
     array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
 }
 
@@ -189,7 +202,6 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   const auto origin = OriginOf(entry);
   if (!origin) return Status::Ok();
   const Manifest& manifest = input.store->manifest();
-  const ArrayEntry* features = manifest.FindArray(origin->features);
   RHIZOME_ASSIGN_OR_RETURN(const auto changes,
                            ChangesAfter(*input.store, input.parts->DeltaBase(), origin->sequence,
                                         input.delta->sequence()));
@@ -197,14 +209,14 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   const std::uint64_t first_new = changes == nullptr
                                       ? input.delta->vertices()
                                       : static_cast<std::uint64_t>(changes->first_vertex);
-  RHIZOME_ASSIGN_OR_RETURN(
-      auto stale, StaleVertices({.parts = *input.parts,
-                                 .view = input.view.get(),
-                                 .changes = changes.get(),
-                                 .first_new = first_new,
-                                 .features_id = features != nullptr ? features->array_id : 0,
-                                 .layers = origin->layers,
-                                 .direction = origin->direction}));
+  RHIZOME_ASSIGN_OR_RETURN(auto stale,
+                           StaleVertices({.parts = *input.parts,
+                                          .view = input.view.get(),
+                                          .changes = changes.get(),
+                                          .first_new = first_new,
+                                          .features_ids = FeatureIdsOf(*origin, manifest),
+                                          .layers = origin->layers,
+                                          .direction = origin->direction}));
   if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
     if (before->rows != input.parts->order.size() || before->row_bytes() != 1)

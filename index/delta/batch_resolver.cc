@@ -12,9 +12,11 @@
 #include <cstring>
 #include <utility>
 
+#include "index/delta/type_facts.h"
 #include "index/homes/home_array.h"
 #include "index/input/number.h"
 #include "index/topology/id_limit.h"
+#include "index/topology/type_rows.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/type_names.h"
@@ -252,10 +254,29 @@ Status BatchResolver::PutRow(const Operation& operation) {
 
 Status BatchResolver::AddRow(const Operation& operation, const ArrayEntry& array,
                              std::span<const std::byte> row) {
-  RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
+  // A vertex that the row adds has the type of a bound array.
+  const auto bound = TypeNamed(delta_.vertex_types(), BoundType(array));
+  RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id, bound.value_or(0)));
+  if (bound && TypeOf(vertex) != *bound) return OtherType(operation, array, TypeOf(vertex));
   builder_.PutRow(array.array_id, vertex);
   rows_.push_back({array.array_id, vertex, row});
   return Status::Ok();
+}
+
+TypeId BatchResolver::TypeOf(VertexId vertex) const {
+  const auto v = static_cast<std::uint64_t>(vertex);
+  if (v < delta_.vertices()) return TypeOfVertex(parts_.order, delta_, vertex);
+  return builder_.pending().vertex_types[v - delta_.vertices()];
+}
+
+Status BatchResolver::OtherType(const Operation& operation, const ArrayEntry& array,
+                                TypeId type) const {
+  const auto& known = delta_.vertex_types();
+  const auto& added = builder_.pending().new_vertex_types;
+  return Invalid("vertex '{}' has the type '{}', but array '{}' has rows of the type '{}' only",
+                 ToString(operation.id),
+                 type < known.size() ? known[type] : added[type - known.size()],
+                 ShownName(array.name), BoundType(array));
 }
 
 Result<ExternalId> BatchResolver::OwnKind(const ExternalId& given) const {
@@ -275,13 +296,13 @@ std::optional<VertexId> BatchResolver::Find(const ExternalId& id) const {
   return parts_.Find(id, delta_);
 }
 
-Result<VertexId> BatchResolver::FindOrAdd(const ExternalId& given) {
+Result<VertexId> BatchResolver::FindOrAdd(const ExternalId& given, TypeId type_of_added) {
   RHIZOME_ASSIGN_OR_RETURN(ExternalId id, OwnKind(given));
   if (const auto vertex = Find(id)) return *vertex;
   if (!options_.create_vertices)
     return Fail(Status::NotFound(
         fmt::format("there is no vertex with the external id \"{}\"", ToString(id))));
-  const VertexId vertex = builder_.AddVertex(id, 0);
+  const VertexId vertex = builder_.AddVertex(id, type_of_added);
   own_ids_[std::move(id)] = vertex;
   return vertex;
 }

@@ -57,7 +57,9 @@ class BatchResolver {
   Result<std::int64_t> BitsOf(std::size_t attribute, const EdgeValue& value);
   Result<ExternalId> OwnKind(const ExternalId& id) const;
   std::optional<VertexId> Find(const ExternalId& id) const;
-  Result<VertexId> FindOrAdd(const ExternalId& id);
+  Result<VertexId> FindOrAdd(const ExternalId& id, TypeId type_of_added = 0);
+  TypeId TypeOf(VertexId vertex) const;
+  Status OtherType(const Operation& operation, const ArrayEntry& array, TypeId type) const;
   Result<TypeId> EdgeType(const std::string& name);
   Result<TypeId> VertexType(const std::string& name);
 

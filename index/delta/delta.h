@@ -102,6 +102,15 @@ class Delta {
   };
   ListChanges ChangesOf(VertexId vertex, Direction direction) const;
 
+  /// Calls visit(edge) for each edge that a commit added, from both ends in a symmetric graph. It
+  /// may include edges that a later commit erased.
+  template <typename Visit>
+  void ForEachAdded(Visit&& visit) const {
+    for (const auto& run : runs_)
+      for (const DeltaEdge& edge : run->out)
+        if (!edge.erase) visit(edge);
+  }
+
   /// Returns all runs merged into one; null if there are none.
   std::shared_ptr<const DeltaRun> Merged() const;
 

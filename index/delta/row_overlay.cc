@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "index/delta/type_facts.h"
+#include "index/topology/type_rows.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/mutant.h"
@@ -12,12 +14,15 @@ inline namespace internal {
 Result<std::size_t> RowOverlay::Split(std::span<const VertexId> vertices, std::span<std::byte> out,
                                       std::span<RowTarget> targets) const {
   const std::size_t row_bytes = array.row_bytes();
+  const bool is_bound = !BoundType(array).empty();
+  const auto bound = TypeNamed(delta.vertex_types(), BoundType(array));
   std::size_t count = 0;
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const VertexId vertex = vertices[i];
     if (vertex < 0 || static_cast<std::uint64_t>(vertex) >= delta.vertices())
       return Fail(Status::InvalidArgument(fmt::format(
           "there is no vertex {}: the graph has {} vertices", vertex, delta.vertices())));
+    if (is_bound && TypeOf(vertex) != bound) return Fail(OtherType(vertex));
     const auto to = out.subspan(i * row_bytes, row_bytes);
     const auto commit = delta.RowCommit(array.array_id, vertex);
     if (commit && !RHIZOME_MUTANT("rows that were put are forgotten")) {
@@ -29,6 +34,16 @@ Result<std::size_t> RowOverlay::Split(std::span<const VertexId> vertices, std::s
     }
   }
   return count;
+}
+
+TypeId RowOverlay::TypeOf(VertexId vertex) const {
+  return TypeOfVertex(parts.order, delta, vertex);
+}
+
+Status RowOverlay::OtherType(VertexId vertex) const {
+  return Status::InvalidArgument(fmt::format(
+      "vertex {} has the type '{}', but array '{}' has rows of the type '{}' only", vertex,
+      delta.vertex_types()[TypeOf(vertex)], ShownName(array.name), BoundType(array)));
 }
 
 Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,

@@ -26,9 +26,14 @@ struct RowOverlay {
   /// Copies rows from the catalogue and missing rows to `out`, shape [vertices.size(), row bytes].
   /// Puts the rows that must be read from the generation's files at the front of `targets`, which
   /// must have the size of `vertices`, and returns their number.
-  /// Errors: kInvalidArgument, an id out of range; kCorruption; kIoError.
+  /// Errors: kInvalidArgument, an id out of range, or a vertex of another type than the one that
+  /// the array is bound to; kCorruption; kIoError.
   Result<std::size_t> Split(std::span<const VertexId> vertices, std::span<std::byte> out,
                             std::span<RowTarget> targets) const;
+
+ private:
+  TypeId TypeOf(VertexId vertex) const;
+  Status OtherType(VertexId vertex) const;
 };
 
 /// Checks a request for rows.

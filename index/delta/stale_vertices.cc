@@ -142,6 +142,21 @@ std::uint64_t NumberAfter(std::string_view text, std::string_view word) {
   return error == std::errc() ? number : 0;
 }
 
+/// Returns the names in a list separated by commas, at least one.
+std::vector<std::string> NamesIn(std::string_view text) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::size_t end = text.find(',');
+    names.emplace_back(text.substr(0, end));
+    if (end == text.npos) return names;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool IsOneOf(std::uint64_t id, const std::vector<std::uint64_t>& ids) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 }  // namespace
 
 std::string StaleName(std::string_view array) {
@@ -160,7 +175,7 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
   // "all".
   const std::uint64_t layers = NumberAfter(fact("hops"), "");
   return ArrayOrigin{
-      .features = std::string(fact("features")),
+      .features = NamesIn(fact("features")),
       .layers = static_cast<std::uint32_t>(
           layers != 0 ? std::min<std::uint64_t>(layers, kMaxLayers)
           : fanout == "all"
@@ -171,6 +186,14 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
                                                          : Direction::kIn,
       .sequence = NumberAfter(fact("snapshot"), "sequence "),
       .commits = StoreId::Parse(fact(kCommitsAttribute)).value_or(StoreId{}).bytes};
+}
+
+std::vector<std::uint64_t> internal::FeatureIdsOf(const ArrayOrigin& origin,
+                                                  const Manifest& manifest) {
+  std::vector<std::uint64_t> ids;
+  for (const std::string& name : origin.features)
+    if (const ArrayEntry* const array = manifest.FindArray(name)) ids.push_back(array->array_id);
+  return ids;
 }
 
 Result<bool> internal::IsOfHistory(const ArrayEntry& array, const Store& store) {
@@ -232,7 +255,7 @@ Result<std::vector<std::uint8_t>> internal::StaleVertices(const StaleQuery& quer
   for (std::uint64_t v = query.first_new; v < vertices; ++v) stale[v] = 1;
   if (changes == nullptr || all) return stale;
   for (const DeltaRowRef& row : changes->rows)
-    if (row.array_id == query.features_id) stale[static_cast<std::size_t>(row.vertex)] = 1;
+    if (IsOneOf(row.array_id, query.features_ids)) stale[static_cast<std::size_t>(row.vertex)] = 1;
   for (std::uint32_t layer = 0; layer < query.layers; ++layer) {
     RHIZOME_RETURN_IF_ERROR(Spread(query, stale));
     MarkChangedLists(query, stale);
@@ -250,11 +273,11 @@ Result<Staleness> internal::StalenessFrom(const Store& store, const GraphParts& 
   RHIZOME_ASSIGN_OR_RETURN(const std::shared_ptr<const DeltaRun> changes,
                            ChangesAfter(store, parts.DeltaBase(), origin->sequence, sequence));
   if (changes == nullptr) return staleness;
-  const ArrayEntry* const features = store.manifest().FindArray(origin->features);
+  const std::vector<std::uint64_t> features = FeatureIdsOf(*origin, store.manifest());
   const bool other_features =
-      features == nullptr ||
+      features.size() < origin->features.size() ||
       std::any_of(changes->rows.begin(), changes->rows.end(),
-                  [&](const DeltaRowRef& row) { return row.array_id == features->array_id; });
+                  [&](const DeltaRowRef& row) { return IsOneOf(row.array_id, features); });
   staleness.written_since = other_features || !changes->out.empty() || !changes->in.empty() ||
                             !changes->deleted.empty() || !changes->vertex_types.empty();
   return staleness;

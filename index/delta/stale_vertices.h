@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "index/base/staleness.h"
@@ -27,17 +28,20 @@ inline constexpr std::string_view kDirectionAttribute = "direction";
 /// digits; absent in arrays of older versions.
 inline constexpr std::string_view kCommitsAttribute = "commits_hash";
 
-/// The origin of an array that `infer` computed, from the array's attributes: the input array, and
+/// The origin of an array that `infer` computed, from the array's attributes: the input arrays, and
 /// the number of layers. The number is one higher if a row also depends on its neighbours' degrees
 /// (GCN), because a changed list then acts like a changed row.
 struct ArrayOrigin {
-  std::string features;
+  std::vector<std::string> features;  ///< several, if vertex types have different arrays
   std::uint32_t layers = 0;
   Direction direction = Direction::kIn;  ///< the lists that were traversed
   std::uint64_t sequence = 0;            ///< the last commit that it includes
   Hash128 commits{};                     ///< HistoryState::commits after it; zeros: unknown
 };
 std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array);
+
+/// Returns the ids of the input arrays; without arrays that do not exist any more.
+std::vector<std::uint64_t> FeatureIdsOf(const ArrayOrigin& origin, const Manifest& manifest);
 
 /// Returns whether an array of `infer` was computed from a past state of `store`, rather than from
 /// a copy that has diverged from it. Returns true if that is unknown.
@@ -62,7 +66,7 @@ struct StaleQuery {
   const DeltaView* view = nullptr;    ///< null: the generation includes the changes
   const DeltaRun* changes = nullptr;  ///< changes that the embedding has not seen; null: none
   std::uint64_t first_new = 0;        ///< vertices from here on have no row in the embedding
-  std::uint64_t features_id = 0;      ///< the array that layer 0 reads
+  std::vector<std::uint64_t> features_ids = {};  ///< the arrays that layer 0 reads
   std::uint32_t layers = 0;
   Direction direction = Direction::kIn;  ///< the lists from which the embedding's rows are computed
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "index/topology/type_rows.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/exceptions.h"
@@ -21,11 +22,12 @@ constexpr std::uint32_t kThreadsOfGroups = 2;
 
 class ChunkCopy {
  public:
-  ChunkCopy(const ArrayInput& array, const VertexOrder& order, std::uint64_t chunks_at_once,
-            ChunkArrayWriter& writer, const JobControl& control,
+  ChunkCopy(const ArrayInput& array, const VertexOrder& order, const TypeRows* of_type,
+            std::uint64_t chunks_at_once, ChunkArrayWriter& writer, const JobControl& control,
             const std::function<void(const FileEntry&)>& written)
       : array_(array),
         order_(order),
+        of_type_(of_type),
         chunks_at_once_(chunks_at_once),
         writer_(writer),
         control_(control),
@@ -47,6 +49,7 @@ class ChunkCopy {
     std::uint64_t end = 0;
     std::vector<VertexId> vertices;
     std::vector<std::byte> rows;
+    std::vector<std::byte> packed;  // the rows of a bound array's type, without gaps
   };
 
   const ArrayEntry& entry() const { return writer_.entry(); }
@@ -68,6 +71,10 @@ class ChunkCopy {
     const std::uint64_t first = FirstRow(group.first);
     const std::uint64_t count = FirstRow(group.end) - first;
     group.rows.resize(count * entry().row_bytes());
+    if (of_type_ != nullptr) {
+      failed_ = ReadOfType(first, group);
+      return failed_.ok();
+    }
     group.vertices.resize(count);
     for (std::uint64_t i = 0; i < count; ++i)
       group.vertices[i] = order_.VertexAt(static_cast<Row>(first + i));
@@ -75,10 +82,29 @@ class ChunkCopy {
     return failed_.ok();
   }
 
+  /// Reads the rows of the type in a group that begins with row `first`; the other rows get the
+  /// fill value.
+  Status ReadOfType(std::uint64_t first, Group& group) const {
+    const std::uint64_t row_bytes = entry().row_bytes();
+    const std::uint64_t end = first + group.rows.size() / row_bytes;
+    group.vertices.clear();
+    for (std::uint64_t row = first; row < end; ++row)
+      if (of_type_->Has(row)) group.vertices.push_back(order_.VertexAt(static_cast<Row>(row)));
+    if (group.vertices.empty()) return Status::Ok();  // Write leaves the chunks out
+    group.packed.resize(group.vertices.size() * row_bytes);
+    RHIZOME_RETURN_IF_ERROR(array_.read_rows(group.vertices, group.packed));
+    PlaceOfType(entry(), *of_type_, first, group.packed, group.rows);
+    return Status::Ok();
+  }
+
   Status Write(const Group& group) {
     const std::uint64_t row_bytes = entry().row_bytes();
     const auto rows = std::span<const std::byte>(group.rows);
     for (std::uint64_t chunk = group.first; chunk < group.end; ++chunk) {
+      if (of_type_ != nullptr && !of_type_->AnyIn(FirstRow(chunk), FirstRow(chunk + 1))) {
+        RHIZOME_RETURN_IF_ERROR(writer_.LeaveOut(chunk));
+        continue;
+      }
       const std::uint64_t begin = (FirstRow(chunk) - FirstRow(group.first)) * row_bytes;
       const std::uint64_t size = (FirstRow(chunk + 1) - FirstRow(chunk)) * row_bytes;
       RHIZOME_ASSIGN_OR_RETURN(const FileEntry file,
@@ -96,6 +122,7 @@ class ChunkCopy {
 
   const ArrayInput& array_;
   const VertexOrder& order_;
+  const TypeRows* const of_type_;
   const std::uint64_t chunks_at_once_;
   ChunkArrayWriter& writer_;
   const JobControl& control_;
@@ -108,8 +135,8 @@ class ChunkCopy {
 
 }  // namespace
 
-Status WriteChunks(const ArrayInput& array, const VertexOrder& order, std::uint64_t memory_bytes,
-                   ChunkArrayWriter& writer, const JobControl& control,
+Status WriteChunks(const ArrayInput& array, const VertexOrder& order, const TypeRows* of_type,
+                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
                    const std::function<void(const FileEntry&)>& written) {
   const ArrayEntry& entry = writer.entry();
   const std::uint64_t chunk_bytes =
@@ -121,7 +148,7 @@ Status WriteChunks(const ArrayInput& array, const VertexOrder& order, std::uint6
   if (memory_bytes != 0)
     at_once = std::clamp<std::uint64_t>(memory_bytes / 32 / chunk_bytes, 1, at_once);
   const std::uint32_t threads = !room ? 1 : at_once > 1 ? kThreadsOfGroups : kThreads;
-  return ChunkCopy(array, order, at_once, writer, control, written).Run(threads);
+  return ChunkCopy(array, order, of_type, at_once, writer, control, written).Run(threads);
 }
 
 }  // namespace internal

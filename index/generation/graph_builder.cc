@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "index/base/edge_ends.h"
 #include "index/base/free_vector.h"
 #include "index/base/task_runner.h"
 #include "index/base/vertex_column.h"
@@ -18,6 +19,7 @@
 #include "index/topology/adjacency.h"
 #include "index/topology/degrees.h"
 #include "index/topology/edge_order.h"
+#include "index/topology/type_rows.h"
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
 #include "storage/array/array_rules.h"
@@ -89,6 +91,7 @@ class GraphBuilder {
   Status WriteArrays();
   Status WriteArray(const ArrayInput& array);
   void SortDegrees(Degrees& degrees) const;
+  void CountEnds(const EdgesOfPartition& edges);
 
   Store& store_;
   GraphInput input_;
@@ -97,10 +100,11 @@ class GraphBuilder {
   const BuildHooks& hooks_;
   const std::uint32_t partitions_;
 
-  Mutex writer_mutex_;  // guards calls of writer_ while partitions are written
+  Mutex writer_mutex_;  // guards calls of writer_, and ends_, while partitions are written
   std::unique_ptr<GenerationWriter> writer_;
   GenerationInfo info_;
   PartitionedEdges::Columns columns_;
+  std::optional<EndsOfEdges> ends_;  // set if there are several vertex types
   std::uint64_t last_array_id_ = 0;
   std::uint64_t largest_partition_ = 0;  // directed edges
   std::uint64_t most_vertices_ = 0;      // see EdgeDivision
@@ -181,6 +185,7 @@ Status GraphBuilder::Divide() {
   info_.interior_share = division.metrics.interior_share;
   info_.vertex_types = input_.vertex_type_names;
   info_.edge_types = input_.edge_type_names;
+  if (info_.vertex_types.size() > 1) ends_.emplace(info_.edge_types.size());
   return CheckMemory();
 }
 
@@ -314,8 +319,8 @@ Status GraphBuilder::WriteCoordinates() {
     return std::any_of(input_.arrays.begin(), input_.arrays.end(),
                        [&](const ArrayInput& array) { return array.name == name; });
   };
-  const auto coordinates = ChooseCoordinates(input_.id_kind, is_array);
-  const std::string group = EncodeGroupJson(writer_->generation(), coordinates);
+  const auto coordinates = ChooseCoordinates(input_.id_kind, info_.vertex_types.size(), is_array);
+  const std::string group = EncodeGroupJson(writer_->generation(), coordinates, info_.vertex_types);
   RHIZOME_ASSIGN_OR_RETURN(const FileEntry file,
                            WriteArrayGroup(writer_->fs(), writer_->root(), group));
   RHIZOME_RETURN_IF_ERROR(writer_->AddArray({}, std::span(&file, 1)));
@@ -408,11 +413,27 @@ Status GraphBuilder::WriteTopology(const JobControl& control, std::uint64_t besi
   RHIZOME_RETURN_IF_ERROR(runner.Run(WriterCount(beside_bytes), [this](std::uint64_t p) {
     return WritePartition(static_cast<std::uint32_t>(p));
   }));
+  if (ends_) info_.edge_ends = ends_->ByType();
   edges_.reset();
   Free(partition_sets_);
   out_degree_ = {};
   in_degree_ = {};
   return Status::Ok();
+}
+
+/// Collects the vertex types of the ends of a partition's edges, if there are several types.
+void GraphBuilder::CountEnds(const EdgesOfPartition& edges) {
+  if (!ends_) return;
+  EndsOfEdges ends(info_.edge_types.size());
+  for (std::size_t i = 0; i < edges.src.size(); ++i) {
+    const TypeId type = edges.type.empty() ? TypeId{0} : edges.type[i];
+    const TypeId source = order_->TypeOf(edges.src[i]);
+    const TypeId destination = order_->TypeOf(edges.dst[i]);
+    ends.Add(type, source, destination);
+    if (info_.symmetric) ends.Add(type, destination, source);
+  }
+  const MutexLock lock(writer_mutex_);
+  ends_->AddAll(ends);
 }
 
 Status GraphBuilder::WritePartition(std::uint32_t partition) {
@@ -428,6 +449,7 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
                                  .in_degree = &in_degree_,
                                  .partition_set = partition_sets_};
   RHIZOME_ASSIGN_OR_RETURN(PartitionEdgeList part, edges_->Take(partition));
+  CountEnds(part.edges);
   if (!part.attributes.empty()) {
     const auto edge_order = OrderOfEdges(part.edges, *order_, context);
     RHIZOME_RETURN_IF_ERROR(WriteAttributes(partition, edge_order, part.attributes));
@@ -533,13 +555,23 @@ Status GraphBuilder::WriteArrays() {
 }
 
 Status GraphBuilder::WriteArray(const ArrayInput& array) {
-  RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DescribeArray(array, info_.vertices, array.array_id));
+  const std::string_view bound = BoundType(array.attributes);
+  const auto type = TypeNamed(info_.vertex_types, bound);
+  std::optional<TypeRows> of_type;
+  std::optional<std::uint64_t> chunk_rows;
+  if (!bound.empty() && type) {
+    of_type.emplace(*order_, *type);
+    chunk_rows = RowsOfBoundChunk(of_type->count(), partitions_);
+  }
+  const TypeRows* const rows = of_type ? &*of_type : nullptr;
+  RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry,
+                           DescribeArray(array, info_.vertices, array.array_id, chunk_rows));
   if (array.write_texts) RHIZOME_RETURN_IF_ERROR(AddTexts(array.write_texts, entry));
   PacedFileSystem fs(writer_->fs(), hooks_.pacer);
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, writer_->root(), entry));
-  if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
-  RHIZOME_RETURN_IF_ERROR(
-      WriteChunks(array, *order_, options_.memory_bytes, *writer, control_, hooks_.chunk_written));
+  if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_, rows));
+  RHIZOME_RETURN_IF_ERROR(WriteChunks(array, *order_, rows, options_.memory_bytes, *writer,
+                                      control_, hooks_.chunk_written));
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   const MutexLock lock(writer_mutex_);
   return writer_->AddArray(writer->arrays(), files);

@@ -29,6 +29,7 @@ class GenerationWriter;
 class ByteSink;
 class IoPacer;
 class PartitionedEdges;
+class TypeRows;
 class VertexColumn;
 class VertexOrder;
 struct SpilledGraph;
@@ -42,14 +43,16 @@ namespace RHIZOME_API rhizome {
 using WriteTextsOf = std::function<Result<internal::TextFiles>(FileSystem& fs, const Path& root,
                                                                std::string_view holder)>;
 
-/// An array to store. Its rows are found by vertex id, and read in row order, many at a time.
+/// An array to store. Its rows are found by vertex id, and read in row order, many at a time. An
+/// array with the attribute `vertex_type` (BoundType) is bound to that type: only rows of the
+/// type's vertices are read, and chunks without such a vertex are not stored.
 struct ArrayInput {
   std::string name;
   std::uint64_t dim = 0;
   DataType dtype = DataType::kFloat32;
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec;
-  std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows
+  std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows; if bound, of RowsOfBoundChunk
   std::uint64_t inner_rows = 0;  ///< for shards (ArrayEntry::inner_rows); may be kChosenInnerRows
 
   std::uint64_t array_id = 0;  ///< 0: the next unused id
@@ -57,9 +60,10 @@ struct ArrayInput {
   /// Metadata stored with the array (ArrayEntry::attributes), such as the names of its classes.
   std::vector<std::pair<std::string, std::string>> attributes;
 
-  /// If set, called once before the first row is read; then every row is read exactly once. It
-  /// allows a source to hold memory only while its array is written.
-  std::function<Status(const VertexOrder& order)> begin = {};
+  /// If set, called once before the first row is read; then every row is read exactly once, in
+  /// order. It allows a source to hold memory only while its array is written. `of_type` has the
+  /// rows of the vertex type of a bound array; null for other arrays.
+  std::function<Status(const VertexOrder& order, const TypeRows* of_type)> begin = {};
 
   /// Returns the number of rows that the source prefers to read at once, if memory allows. Called
   /// after `begin`. Unset, or 0: one chunk.

@@ -16,6 +16,7 @@
 
 #include "index/generation/spilled_graph.h"
 #include "index/homes/home_array.h"
+#include "index/topology/type_rows.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/file_system.h"
 #include "storage/array/array_rules.h"
@@ -106,6 +107,21 @@ Status CheckVertices(const GraphInput& input) {
   }
 }
 
+Status CheckBound(const ArrayInput& array, const std::vector<std::string>& types) {
+  const std::string_view type = BoundType(array.attributes);
+  if (type.empty()) return Status::Ok();
+  if (types.size() < 2)
+    return Invalid(
+        "array \"{}\" is bound to the vertex type '{}', but there is only one type; "
+        "leave the type out",
+        array.name, type);
+  if (TypeNamed(types, type)) return Status::Ok();
+  return Invalid(
+      "array \"{}\" is bound to the vertex type '{}', which does not exist; vertex "
+      "types: {}",
+      array.name, type, ListOfNames(types));
+}
+
 Status CheckArrays(const GraphInput& input) {
   std::set<std::string_view> names;
   for (const ArrayInput& array : input.arrays) {
@@ -115,6 +131,7 @@ Status CheckArrays(const GraphInput& input) {
                      kSidecarSuffix);
     if (!names.insert(array.name).second) return Invalid("array \"{}\" is given twice", array.name);
     if (!array.read_rows) return Invalid("array \"{}\" has no source of rows", array.name);
+    RHIZOME_RETURN_IF_ERROR(CheckBound(array, input.vertex_type_names));
   }
   return Status::Ok();
 }
@@ -159,11 +176,14 @@ Result<std::vector<VertexId>> TrainingVertices(const GraphInput& input) {
                 "order of rows"));
   std::vector<VertexId> vertices;
   std::vector<std::uint8_t> values;
-  for (std::uint64_t first = 0; first < input.vertex_count; first += vertices.size()) {
-    vertices.resize(std::min(kSplitsAtOnce, input.vertex_count - first));
+  const auto bound = TypeNamed(input.vertex_type_names, BoundType(split->attributes));
+  for (std::uint64_t first = 0; first < input.vertex_count; first += kSplitsAtOnce) {
+    const std::uint64_t end = std::min(first + kSplitsAtOnce, input.vertex_count);
+    vertices.clear();
+    for (std::uint64_t v = first; v < end; ++v)
+      if (!bound || (v < input.vertex_type.size() && input.vertex_type[v] == *bound))
+        vertices.push_back(static_cast<VertexId>(v));
     values.resize(vertices.size());
-    for (std::size_t i = 0; i < vertices.size(); ++i)
-      vertices[i] = static_cast<VertexId>(first + i);
     RHIZOME_RETURN_IF_ERROR(split->read_rows(vertices, std::as_writable_bytes(std::span(values))));
     for (std::size_t i = 0; i < vertices.size(); ++i)
       if (values[i] == 0) seeds.push_back(vertices[i]);
@@ -190,7 +210,7 @@ ArrayInput ArrayOfHomes(const StoredHomes& facts, std::vector<PartitionId> homes
 }
 
 Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
-                                 std::uint64_t array_id) {
+                                 std::uint64_t array_id, std::optional<std::uint64_t> chunk_rows) {
   ArrayEntry entry;
   entry.name = array.name;
   entry.rows = rows;
@@ -208,7 +228,7 @@ Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   entry.chunk_rows = array.chunk_rows;
   entry.inner_rows = array.inner_rows;
-  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
+  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry, chunk_rows));
   RHIZOME_RETURN_IF_ERROR(CheckStoredArray(entry));
   return entry;
 }

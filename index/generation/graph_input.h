@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "index/generation/graph_builder.h"
@@ -12,10 +13,11 @@ inline namespace internal {
 /// Errors: kInvalidArgument.
 Status CheckGraphInput(const GraphInput& input, const BuildOptions& options);
 
-/// Returns the array's entry in the manifest.
+/// Returns the array's entry in the manifest. `chunk_rows`: see ChooseChunkRows.
 /// Errors: kInvalidArgument, a bad name, dtype or shape.
 Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
-                                 std::uint64_t array_id);
+                                 std::uint64_t array_id,
+                                 std::optional<std::uint64_t> chunk_rows = {});
 
 /// Returns the training vertices in order: the vertices whose `split` is 0, if there is such an
 /// array (uint8, one column).

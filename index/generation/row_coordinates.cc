@@ -105,6 +105,12 @@ Result<std::vector<std::byte>> EncodeCoordinate(const Coordinate& coordinate, st
   for (std::uint64_t row = first; row < end; ++row)
     vertices.push_back(order.VertexAt(static_cast<Row>(row)));
   if (coordinate.kind == CoordinateKind::kVertexId) return EncodeVertexIds(vertices, ids, rows);
+  if (coordinate.kind == CoordinateKind::kVertexType) {
+    std::vector<std::int64_t> types;
+    for (std::uint64_t row = first; row < end; ++row)
+      types.push_back(order.TypeOf(static_cast<Row>(row)));
+    return EncodeCoordinateChunk(types, /*narrow=*/true, CoordinateChunkRows(rows));
+  }
   return EncodeExternalIds(static_cast<Row>(first), vertices, ids, rows);
 }
 

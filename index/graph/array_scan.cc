@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "index/topology/type_rows.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/graph_scan.h"
 #include "storage/array/array_facts.h"
@@ -17,9 +18,11 @@ class ArrayScan::Impl {
   Impl(std::shared_ptr<const GraphSnapshot> graph, std::unique_ptr<ChunkArray> array)
       : graph_(std::move(graph)),
         array_(std::move(array)),
-        changed_(graph_->ChangedRows(array_->entry())) {}
+        changed_(graph_->ChangedRows(array_->entry())),
+        type_(TypeNamed(graph_->vertex_types(), BoundType(array_->entry()))) {}
 
-  // Reads the next rows from the chunks and drops the rows of deleted vertices. Then it reads again
+  // Reads the next rows from the chunks and drops the rows of deleted vertices and, in a bound
+  // array, of vertices of other types. Then it reads again
   // the rows that the chunks do not have: rows that were put, and all rows of new vertices.
   Status Next(std::uint64_t most, Block& block) {
     block.vertices.clear();
@@ -32,6 +35,10 @@ class ArrayScan::Impl {
       for (; next_ < end; ++next_) {
         RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph_->VertexAt(static_cast<Row>(next_)));
         if (graph_->IsDeleted(vertex)) continue;
+        if (type_) {
+          RHIZOME_ASSIGN_OR_RETURN(const TypeId type, graph_->TypeOf(vertex));
+          if (type != *type_) continue;
+        }
         if (next_ >= entry().rows || std::binary_search(changed_.begin(), changed_.end(), vertex)) {
           again_.push_back(block.vertices.size());
         } else {
@@ -76,9 +83,10 @@ class ArrayScan::Impl {
   const std::shared_ptr<const GraphSnapshot> graph_;
   const std::unique_ptr<ChunkArray> array_;
   const std::vector<VertexId> changed_;
-  std::uint64_t next_ = 0;          // next row
-  std::vector<std::size_t> again_;  // positions in the block
-  std::vector<std::byte> held_;     // decoded rows of chunk_; empty: none
+  const std::optional<TypeId> type_;  // of a bound array
+  std::uint64_t next_ = 0;            // next row
+  std::vector<std::size_t> again_;    // positions in the block
+  std::vector<std::byte> held_;       // decoded rows of chunk_; empty: none
   std::uint64_t chunk_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "index/delta/delta.h"
 #include "index/delta/graph_parts.h"
+#include "index/delta/type_facts.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
 #include "rhizome/graph_lookup.h"
@@ -70,11 +71,8 @@ Status TypesOf(const Graph& graph, std::span<const VertexId> vertices, std::span
   const auto fixed = graph.Snapshot();
   const auto parts = fixed->parts();
   const auto delta = fixed->delta();
-  const VertexOrder& order = parts->order;
-  return MapAll("vertex", vertices, out, fixed->vertex_count(), [&](VertexId vertex) {
-    return static_cast<std::uint64_t>(vertex) < order.size() ? order.TypeOf(order.RowOf(vertex))
-                                                             : delta->TypeOf(vertex);
-  });
+  return MapAll("vertex", vertices, out, fixed->vertex_count(),
+                [&](VertexId vertex) { return TypeOfVertex(parts->order, *delta, vertex); });
 } catch (...) {
   return StatusOfException();
 }

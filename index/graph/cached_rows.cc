@@ -303,6 +303,7 @@ Status CachedRows::Warm(
   hot.Choose(cache_.free_frames());
   std::uint64_t done = 0;
   for (std::uint64_t chunk = 0; chunk < entry().chunk_count(); ++chunk) {
+    if (!array_->HasChunk(chunk)) continue;
     RHIZOME_RETURN_IF_ERROR(tick(done * cache_.block_bytes(), bytes));
     const std::uint64_t first = chunk * blocks_per_chunk();
     std::vector<bool> chosen(std::min(blocks_per_chunk(), blocks - first));

@@ -231,7 +231,7 @@ Status FolderWriter::WriteArrays() {
 
 Status FolderWriter::WriteArray(const ArrayEntry& entry) {
   const std::string name = fmt::format("arrays/{}.npy", entry.name);
-  const LiveVertices live = LiveVertices::Of(*graph_);
+  const LiveVertices live = LiveVertices::Of(*graph_, entry);
   const std::uint64_t all = live.count();
   RHIZOME_ASSIGN_OR_RETURN(FolderFile file, FolderFile::Create(folder_ / name));
   RHIZOME_RETURN_IF_ERROR(file.Append(NpyHeaderBytes(entry.dtype, all, entry.dim)));

@@ -21,6 +21,7 @@
 #include "index/delta/graph_parts.h"
 #include "index/delta/row_overlay.h"
 #include "index/delta/stale_vertices.h"
+#include "index/delta/type_facts.h"
 #include "index/graph/graph_create.h"
 #include "index/graph/graph_writer.h"
 #include "index/topology/adjacency.h"
@@ -739,6 +740,14 @@ std::vector<std::string> Graph::vertex_types() const {
   return impl_->use()->delta()->vertex_types();
 }
 std::vector<std::string> Graph::edge_types() const { return impl_->use()->delta()->edge_types(); }
+std::vector<EdgeEnds> Graph::edge_ends() const {
+  const auto state = impl_->use();
+  return EdgeEndsOf(*state->parts(), *state->delta());
+}
+std::vector<std::uint64_t> Graph::live_vertices_by_type() const {
+  const auto state = impl_->use();
+  return VerticesByType(*state->parts(), *state->delta());
+}
 std::vector<EdgeAttributeInfo> Graph::edge_attributes() const {
   return impl_->use()->parts()->edge_attributes;
 }
@@ -800,9 +809,7 @@ Result<VertexId> Graph::VertexAt(Row row) const try {
 Result<TypeId> Graph::TypeOf(VertexId vertex) const try {
   const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
-  const VertexOrder& order = state->parts()->order;
-  return static_cast<std::uint64_t>(vertex) < order.size() ? order.TypeOf(order.RowOf(vertex))
-                                                           : state->delta()->TypeOf(vertex);
+  return TypeOfVertex(state->parts()->order, *state->delta(), vertex);
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 
+#include "index/topology/type_rows.h"
 #include "rhizome/text_values.h"
 #include "storage/array/array_facts.h"
 #include "storage/array/array_rules.h"
@@ -67,7 +69,8 @@ void VertexTable::AddArrays() {
       continue;
     }
     const bool split = entry->name == kSplit && entry->dtype == DataType::kUint8;
-    arrays_.push_back({entry->name, ValueFormOf(*entry), split, HasTexts(*entry)});
+    arrays_.push_back({entry->name, ValueFormOf(*entry), split, HasTexts(*entry),
+                       TypeNamed(graph_.vertex_types(), BoundType(*entry))});
     columns_.push_back(entry->name);
   }
 }
@@ -83,14 +86,16 @@ Status VertexTable::Format(VertexId vertex, std::size_t row, const Block& block,
   RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, graph_.ExternalIdOf(vertex));
   if (const Status added = AppendField(ToString(id), form_, line); !added.ok())
     return added.WithContext("an external id");
+  TypeId type = 0;
   if (!types_.empty()) {
     line += separator;
-    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, graph_.TypeOf(vertex));
+    RHIZOME_ASSIGN_OR_RETURN(type, graph_.TypeOf(vertex));
     if (const Status added = AppendField(types_[type], form_, line); !added.ok())
       return added.WithContext("a vertex type");
   }
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
     line += separator;
+    if (arrays_[a].type && arrays_[a].type != type) continue;
     if (arrays_[a].texts) {
       const std::string& text = block.texts[a][row];
       if (const Status added = text.empty() ? Status::Ok() : AppendField(text, form_, line);
@@ -108,18 +113,43 @@ Status VertexTable::Format(VertexId vertex, std::size_t row, const Block& block,
   return Status::Ok();
 }
 
+/// Reads the texts or values of a block of vertices. Vertices of other types than the array's have
+/// none, and unspecified values.
+Status VertexTable::ReadColumn(const Column& column, std::span<const VertexId> vertices,
+                               std::vector<std::string>& texts,
+                               std::vector<std::byte>& values) const {
+  std::vector<VertexId> wanted;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    if (column.type) {
+      RHIZOME_ASSIGN_OR_RETURN(const TypeId type, graph_.TypeOf(vertices[i]));
+      if (type != column.type) continue;
+    }
+    wanted.push_back(vertices[i]);
+    places.push_back(i);
+  }
+  if (column.texts) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto values_of, TextValues::Open(graph_, column.array));
+    RHIZOME_ASSIGN_OR_RETURN(auto read, values_of->TextsOfVertices(wanted));
+    texts.assign(vertices.size(), {});
+    for (std::size_t i = 0; i < places.size(); ++i) texts[places[i]] = std::move(read[i]);
+    return Status::Ok();
+  }
+  const std::size_t bytes = DataTypeBytes(column.form.dtype);
+  values.resize(vertices.size() * bytes);
+  if (wanted.size() == vertices.size()) return graph_.ReadRows(column.array, wanted, values);
+  std::vector<std::byte> read(wanted.size() * bytes);
+  RHIZOME_RETURN_IF_ERROR(graph_.ReadRows(column.array, wanted, read));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    std::memcpy(values.data() + places[i] * bytes, read.data() + i * bytes, bytes);
+  return Status::Ok();
+}
+
 Status VertexTable::Read(std::span<const VertexId> vertices, Block& block) const {
   block.values.resize(arrays_.size());
   block.texts.resize(arrays_.size());
-  for (std::size_t a = 0; a < arrays_.size(); ++a) {
-    if (arrays_[a].texts) {
-      RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::Open(graph_, arrays_[a].array));
-      RHIZOME_ASSIGN_OR_RETURN(block.texts[a], texts->TextsOfVertices(vertices));
-      continue;
-    }
-    block.values[a].resize(vertices.size() * DataTypeBytes(arrays_[a].form.dtype));
-    RHIZOME_RETURN_IF_ERROR(graph_.ReadRows(arrays_[a].array, vertices, block.values[a]));
-  }
+  for (std::size_t a = 0; a < arrays_.size(); ++a)
+    RHIZOME_RETURN_IF_ERROR(ReadColumn(arrays_[a], vertices, block.texts[a], block.values[a]));
   return Status::Ok();
 }
 

@@ -22,7 +22,8 @@ std::vector<const ArrayEntry*> VertexArraysOf(const GraphSnapshot& graph);
 
 /// The vertices of a graph that are not deleted as a table, in the order of their ids: id, the type
 /// if there are several, and, if wanted, a column for each array of width 1: label, split (as
-/// train, valid, test, none), and the others by name.
+/// train, valid, test, none), and the others by name. Columns of bound arrays are empty for
+/// vertices of other types.
 class VertexTable {
  public:
   VertexTable(const GraphSnapshot& graph, TableForm form, bool with_arrays);
@@ -45,6 +46,7 @@ class VertexTable {
     ValueForm form;
     bool split = false;
     bool texts = false;
+    std::optional<TypeId> type = {};  // of a bound array
   };
 
   /// The rows of a block of vertices in each array, and the texts of arrays of texts.
@@ -54,6 +56,8 @@ class VertexTable {
   };
   void AddArrays();
   Status Read(std::span<const VertexId> vertices, Block& block) const;
+  Status ReadColumn(const Column& column, std::span<const VertexId> vertices,
+                    std::vector<std::string>& texts, std::vector<std::byte>& values) const;
   Status Format(VertexId vertex, std::size_t row, const Block& block, std::string& line) const;
 
   const GraphSnapshot& graph_;

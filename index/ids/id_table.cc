@@ -10,6 +10,18 @@
 
 namespace rhizome {
 inline namespace internal {
+namespace {
+
+/// Integer ids are numbered with a table of 4 bytes for each number up to the largest id, if at
+/// least 1 / kTableShare of these numbers are ids: it then is smaller than a dictionary of them.
+constexpr std::uint64_t kTableShare = 4;
+constexpr std::uint64_t kMostOfTable = std::uint64_t{1} << 32;
+
+/// Number of edges by which the prefetch of the table runs ahead.
+constexpr std::size_t kEdgesAhead = 16;
+
+}  // namespace
+
 std::string IdCollector::RefuseInteger(std::string_view text) {
   return fmt::format(
       "'{}' is not an integer id (a decimal number without leading zeros that fits 64 bits)", text);
@@ -95,17 +107,18 @@ std::uint64_t IdTable::DenseBound(std::uint64_t implied) const {
   return bound > implied + nodes_ + 2 * src_.size() ? kNotDense : bound;
 }
 
-bool IdTable::Dense(std::uint64_t bound, std::uint64_t implied) const {
+std::uint64_t IdTable::CountMissing(std::uint64_t bound, std::uint64_t implied) const {
   DenseMarks marks(bound, implied);
   for (std::uint64_t i = 0; i < nodes_; ++i) marks.Mark(integers_.keys().At(i));
   for (const std::int64_t id : src_) marks.Mark(id);
   for (const std::int64_t id : dst_) marks.Mark(id);
-  return marks.complete();
+  return marks.missing();
 }
 
 Result<IdTable::Vertices> IdTable::Resolve(std::uint64_t implied, std::string_view why_implied) && {
   const std::uint64_t bound = texts_ ? kNotDense : DenseBound(implied);
-  const bool dense = bound != kNotDense && Dense(bound, implied);
+  const std::uint64_t missing = bound == kNotDense ? 0 : CountMissing(bound, implied);
+  const bool dense = bound != kNotDense && missing == 0;
   if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, texts_));
   Vertices vertices;
   vertices.nodes.resize(nodes_);
@@ -115,6 +128,8 @@ Result<IdTable::Vertices> IdTable::Resolve(std::uint64_t implied, std::string_vi
     vertices.count = bound;
   else if (texts_)
     TakeStrings(vertices);
+  else if (bound < kMostOfTable && bound - missing >= bound / kTableShare)
+    NumberByTable(bound, bound - missing, vertices);
   else
     NumberIntegers(vertices);
   vertices.src = std::move(src_);
@@ -139,6 +154,34 @@ void IdTable::NumberIntegers(Vertices& vertices) {
   }
   vertices.count = integers_.size();
   vertices.integer_ids = std::move(integers_).TakeKeys().values();
+}
+
+void IdTable::NumberByTable(std::uint64_t bound, std::uint64_t used, Vertices& vertices) {
+  vertices.kind = ExternalIdKind::kInteger;
+  std::vector<std::int64_t> ids = std::move(std::move(integers_).TakeKeys().values());
+  integers_ = {};
+  ids.reserve(used);
+  std::vector<std::uint32_t> after_number(bound, 0);  // number + 1; 0: the id has none yet
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    after_number[static_cast<std::size_t>(ids[i])] = static_cast<std::uint32_t>(i + 1);
+  const auto number_of = [&](std::int64_t id) {
+    std::uint32_t& after = after_number[static_cast<std::size_t>(id)];
+    if (after == 0) {
+      ids.push_back(id);
+      after = static_cast<std::uint32_t>(ids.size());
+    }
+    return std::int64_t{after} - 1;
+  };
+  for (std::size_t i = 0; i < src_.size(); ++i) {
+    if (i + kEdgesAhead < src_.size()) {
+      __builtin_prefetch(&after_number[static_cast<std::size_t>(src_[i + kEdgesAhead])], 1);
+      __builtin_prefetch(&after_number[static_cast<std::size_t>(dst_[i + kEdgesAhead])], 1);
+    }
+    src_[i] = number_of(src_[i]);
+    dst_[i] = number_of(dst_[i]);
+  }
+  vertices.count = ids.size();
+  vertices.integer_ids = std::move(ids);
 }
 
 }  // namespace internal

@@ -56,9 +56,12 @@ class IdTable final : public IdCollector {
   void SwitchToStrings();
   /// Returns one more than the largest id or implied id; kNotDense if the ids cannot be dense.
   std::uint64_t DenseBound(std::uint64_t implied) const;
-  bool Dense(std::uint64_t bound, std::uint64_t implied) const;
+  /// Returns the number of ids below `bound` that neither occur nor are implied.
+  std::uint64_t CountMissing(std::uint64_t bound, std::uint64_t implied) const;
   void TakeStrings(Vertices& vertices);
   void NumberIntegers(Vertices& vertices);
+  /// The same with a table by id. All ids are below `bound`, and `used` of these numbers are ids.
+  void NumberByTable(std::uint64_t bound, std::uint64_t used, Vertices& vertices);
 
   std::uint64_t nodes_ = 0;
   IdDictionary<IntegerKeys> integers_;  // the ids of the nodes file, while ids are integers

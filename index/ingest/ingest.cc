@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -26,6 +27,7 @@
 #include "index/ingest/node_arrays.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/text_column.h"
+#include "index/ingest/typed_arrays.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/type_names.h"
@@ -62,6 +64,19 @@ std::string_view NameWithoutVersion(std::string_view name, std::span<const Array
   return known ? version->first : name;
 }
 
+/// Returns what to do if an array is given for a second vertex type under the same name; otherwise
+/// nothing.
+std::string ReasonOfTypes(std::string_view name, const IngestOptions& options) {
+  std::vector<std::string_view> types;
+  for (const ArrayFile& file : options.arrays)
+    if (file.name == name && !file.vertex_type.empty()) types.push_back(file.vertex_type);
+  if (types.empty()) return {};
+  return fmt::format(
+      "; an array has the rows of one vertex type, or of all: rename one, such as "
+      "{0}:{0}_{1} for {0}:{1}",
+      types.back(), name);
+}
+
 Status CheckArrayNames(const IngestOptions& options) {
   std::vector<std::string> names =
       options.nodes ? NodeArrayNames(options) : std::vector<std::string>();
@@ -82,7 +97,7 @@ Status CheckArrayNames(const IngestOptions& options) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Status::Ok();
-  std::string reason;
+  std::string reason = ReasonOfTypes(*twice, options);
   if (*twice == kHomeArray && options.build.homes != HomeRule::kNone)
     reason = ", which is reserved for the homes of rows";
   else if (*twice == "split" && !options.random_split.empty())
@@ -187,16 +202,44 @@ void SetEdges(IngestedEdges edges, IdTable::Vertices& vertices, GraphInput& inpu
   input.edges.dst = std::move(vertices.dst);
 }
 
-std::vector<ArrayRows> RowsOf(std::span<const std::shared_ptr<const LoadedArray>> arrays) {
+std::vector<ArrayRows> RowsOf(std::span<const std::shared_ptr<const LoadedArray>> arrays,
+                              std::span<const ArrayFile> files) {
   std::vector<ArrayRows> rows;
-  for (const auto& array : arrays)
-    rows.push_back({array->name, array->path, array->rows, array->exact_rows});
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    rows.push_back({arrays[i]->name, arrays[i]->path, arrays[i]->rows, arrays[i]->exact_rows,
+                    files[i].vertex_type});
   return rows;
+}
+
+/// Adds the arrays of the files, each mapped to its vertices.
+Status AddArrays(const IngestContext& context, const Parsed& parsed,
+                 std::span<const VertexId> vertex_of_accepted, GraphInput& input) {
+  const IngestOptions& options = context.options;
+  RHIZOME_ASSIGN_OR_RETURN(const TypedRows typed,
+                           TypedRows::Make(options, vertex_of_accepted, input));
+  const bool nodes = options.nodes.has_value();
+  RHIZOME_RETURN_IF_ERROR(typed.CheckRows(RowsOf(parsed.arrays, options.arrays),
+                                          nodes ? parsed.nodes.lines : input.vertex_count, nodes));
+  const auto rows = std::make_shared<const std::vector<std::int64_t>>(
+      nodes ? RowsOfVertices(parsed.nodes, vertex_of_accepted, input.vertex_count)
+            : std::vector<std::int64_t>());
+  std::map<std::string, std::shared_ptr<const std::vector<std::int64_t>>> rows_of_type;
+  for (std::size_t i = 0; i < parsed.arrays.size(); ++i) {
+    const std::string& type = options.arrays[i].vertex_type;
+    auto& own = rows_of_type[type];
+    if (own == nullptr) own = typed.Has(type) ? typed.RowsOf(type, input.vertex_count) : rows;
+    input.arrays.push_back(BindArray(parsed.arrays[i], own));
+    if (options.arrays[i].texts)
+      RHIZOME_RETURN_IF_ERROR(SetTexts(options.arrays[i].texts, input.arrays.back()));
+  }
+  SetLayouts(options, input);
+  BindToTypes(options, typed, input);
+  return Status::Ok();
 }
 
 Result<GraphInput> Assemble(IngestContext& context, Parsed parsed) {
   const IngestOptions& options = context.options;
-  std::vector<ArrayRows> arrays = RowsOf(parsed.arrays);
+  std::vector<ArrayRows> arrays = RowsOf(parsed.arrays, options.arrays);
   if (options.homes_file) arrays.push_back(parsed.homes.rows(options));
   const ImpliedVertices implied = CountImplied(options, arrays);
   RHIZOME_ASSIGN_OR_RETURN(IdTable::Vertices vertices,
@@ -206,8 +249,9 @@ Result<GraphInput> Assemble(IngestContext& context, Parsed parsed) {
     return Fail(Status::InvalidArgument("the input has no vertices; nothing was written"));
   const bool nodes = options.nodes.has_value();
   for (const ArrayRows& array : arrays)
-    RHIZOME_RETURN_IF_ERROR(
-        CheckArrayRows(array, nodes ? parsed.nodes.lines : vertices.count, nodes));
+    if (array.vertex_type.empty())
+      RHIZOME_RETURN_IF_ERROR(
+          CheckArrayRows(array, nodes ? parsed.nodes.lines : vertices.count, nodes));
 
   GraphInput input;
   input.vertex_count = vertices.count;
@@ -225,15 +269,7 @@ Result<GraphInput> Assemble(IngestContext& context, Parsed parsed) {
   input.weighted = HasWeights(options);
   RHIZOME_ASSIGN_OR_RETURN(input.arrays,
                            NodeArrays(context, parsed.nodes, vertices.nodes, vertices.count));
-  const auto rows = std::make_shared<const std::vector<std::int64_t>>(
-      nodes ? RowsOfVertices(parsed.nodes, vertices.nodes, vertices.count)
-            : std::vector<std::int64_t>());
-  for (std::size_t i = 0; i < parsed.arrays.size(); ++i) {
-    input.arrays.push_back(BindArray(parsed.arrays[i], rows));
-    if (options.arrays[i].texts)
-      RHIZOME_RETURN_IF_ERROR(SetTexts(options.arrays[i].texts, input.arrays.back()));
-  }
-  SetLayouts(options, input);
+  RHIZOME_RETURN_IF_ERROR(AddArrays(context, parsed, vertices.nodes, input));
   return input;
 }
 
@@ -258,7 +294,8 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inpu
   RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,
                                                             options.store_id, control));
   report.bad_lines = context.bad_lines();
-  report.notes = context.Notes();
+  const std::vector<std::string> notes = context.Notes();
+  report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
   report.seconds = watch.seconds();
   return report;
 }
@@ -304,9 +341,13 @@ Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput in
                                  const BuildOptions& build, std::optional<StoreId> store_id,
                                  const JobControl& control) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
-    return MakeStore(fs, absolute, store_id, control, [&](Store& store, IngestReport&) {
-      return BuildGeneration(store, std::move(input), build, control);
-    });
+    return MakeStore(
+        fs, absolute, store_id, control, [&](Store& store, IngestReport& report) -> Status {
+          const auto counts = CountTypes(input);
+          RHIZOME_RETURN_IF_ERROR(BuildGeneration(store, std::move(input), build, control));
+          report.notes = NotesOnMixedChunks(store.manifest(), counts);
+          return Status::Ok();
+        });
   });
 } catch (...) {
   return Fail(StatusOfException());

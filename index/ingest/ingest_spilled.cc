@@ -16,6 +16,7 @@
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
 #include "index/ingest/text_column.h"
+#include "index/ingest/typed_arrays.h"
 #include "rhizome/chunk_array.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/base/bytes_left.h"
@@ -55,7 +56,11 @@ class SpillingIngest {
     report.bad_lines = context_.bad_lines();
     report.notes = context_.Notes();
     std::shared_ptr<SpilledGraph> spilled = input.spilled;  // destroyed before the space
+    const auto counts = CountTypes(input);
     const Status built = BuildGeneration(store_, std::move(input), build, control_);
+    if (built.ok())
+      for (std::string& note : NotesOnMixedChunks(store_.manifest(), counts))
+        report.notes.push_back(std::move(note));
     report.spilled_bytes = space_->bytes_written();
     arrays_.clear();
     return built;
@@ -74,12 +79,13 @@ class SpillingIngest {
     for (const ArrayFile& file : options_.arrays) {
       if (IsSplitOfHomes(file)) {
         RHIZOME_ASSIGN_OR_RETURN(split_, ReadArrayFile(context_, file));
-        rows_.push_back({split_->name, split_->path, split_->rows, split_->exact_rows});
+        rows_.push_back(
+            {split_->name, split_->path, split_->rows, split_->exact_rows, file.vertex_type});
         continue;
       }
       RHIZOME_ASSIGN_OR_RETURN(auto array,
                                SpilledArray::Open(context_, file, *space_, ArrayBytes()));
-      rows_.push_back({array->name, array->path, array->rows, array->exact_rows});
+      rows_.push_back({array->name, array->path, array->rows, array->exact_rows, file.vertex_type});
       arrays_.push_back(std::move(array));
     }
     RHIZOME_ASSIGN_OR_RETURN(homes_, GivenHomes::Read(context_));
@@ -106,7 +112,9 @@ class SpillingIngest {
       return Fail(Status::InvalidArgument("the input has no vertices; nothing was written"));
     const bool nodes = options_.nodes.has_value();
     for (const ArrayRows& array : rows_)
-      RHIZOME_RETURN_IF_ERROR(CheckArrayRows(array, nodes ? nodes_.lines : vertices_.count, nodes));
+      if (array.vertex_type.empty())
+        RHIZOME_RETURN_IF_ERROR(
+            CheckArrayRows(array, nodes ? nodes_.lines : vertices_.count, nodes));
     RHIZOME_RETURN_IF_ERROR(CheckChunks());
     GraphInput input;
     input.vertex_count = vertices_.count;
@@ -120,6 +128,21 @@ class SpillingIngest {
                              NodeArrays(context_, nodes_, vertices_.nodes, vertices_.count));
     RHIZOME_ASSIGN_OR_RETURN(input.homes, std::move(homes_).ByVertex(
                                               options_, nodes_, vertices_.nodes, vertices_.count));
+    RHIZOME_RETURN_IF_ERROR(AddArrays(input));
+    input.spilled = std::make_shared<SpilledGraph>();
+    TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
+    input.attribute_texts = std::move(edges_.texts);
+    return input;
+  }
+
+  /// Adds the arrays of the files, each mapped to its vertices, in the order of the options, as in
+  /// memory, because they are numbered in this order.
+  Status AddArrays(GraphInput& input) {
+    RHIZOME_ASSIGN_OR_RETURN(const TypedRows typed,
+                             TypedRows::Make(options_, vertices_.nodes, input));
+    context_.Hold(typed.memory_bytes());
+    const bool nodes = options_.nodes.has_value();
+    RHIZOME_RETURN_IF_ERROR(typed.CheckRows(rows_, nodes ? nodes_.lines : vertices_.count, nodes));
     const auto row_of_vertex = std::make_shared<const std::vector<std::int64_t>>(
         nodes && split_ ? RowsOfVertices(nodes_, vertices_.nodes, vertices_.count)
                         : std::vector<std::int64_t>());
@@ -129,20 +152,20 @@ class SpillingIngest {
       *vertex_of_line = VerticesOfLines(nodes_, std::move(vertices_.nodes));
     std::vector<VertexId>().swap(vertices_.nodes);
     context_.Hold(vertex_of_line->size() * sizeof(VertexId));
-    // Arrays are bound in the order of the options, as in memory, because they are numbered in this
-    // order.
     auto spilled_array = arrays_.begin();
     for (const ArrayFile& file : options_.arrays) {
-      input.arrays.push_back(IsSplitOfHomes(file)
-                                 ? BindArray(split_, row_of_vertex)
-                                 : BindSpilledArray(*spilled_array++, vertex_of_line));
+      const bool bound = typed.Has(file.vertex_type);
+      input.arrays.push_back(
+          IsSplitOfHomes(file)
+              ? BindArray(split_,
+                          bound ? typed.RowsOf(file.vertex_type, vertices_.count) : row_of_vertex)
+              : BindSpilledArray(*spilled_array++,
+                                 bound ? typed.VerticesOf(file.vertex_type) : vertex_of_line));
       if (file.texts) RHIZOME_RETURN_IF_ERROR(SetTexts(file.texts, input.arrays.back()));
     }
     SetLayouts(options_, input);
-    input.spilled = std::make_shared<SpilledGraph>();
-    TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
-    input.attribute_texts = std::move(edges_.texts);
-    return input;
+    BindToTypes(options_, typed, input);
+    return Status::Ok();
   }
 
   /// Checks that whole chunks fit in memory: an array's chunk is held once as rows, and once more

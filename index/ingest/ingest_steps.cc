@@ -57,7 +57,7 @@ ImpliedVertices CountImplied(const IngestOptions& options, std::span<const Array
     implied = {*options.vertices, fmt::format("`vertices={}`", *options.vertices)};
   if (options.nodes) return implied;
   for (const ArrayRows& array : arrays)
-    if (array.rows >= std::max<std::uint64_t>(implied.count, 1))
+    if (array.vertex_type.empty() && array.rows >= std::max<std::uint64_t>(implied.count, 1))
       implied = {array.rows, fmt::format("the array '{}' without a nodes file", array.name)};
   return implied;
 }

@@ -37,8 +37,9 @@ struct ArrayRows {
   std::string path;
   std::uint64_t rows = 0;
   bool exact_rows = false;
+  std::string vertex_type = {};  ///< ArrayFile::vertex_type
 };
-/// Returns the vertices that --vertices, or arrays without a nodes file, imply.
+/// Returns the vertices that `vertices`, or arrays of all types without a nodes file, imply.
 ImpliedVertices CountImplied(const IngestOptions& options, std::span<const ArrayRows> arrays);
 
 /// Checks that there are no more vertices than `vertices`, if it is given. Otherwise the option

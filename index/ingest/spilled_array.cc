@@ -14,6 +14,7 @@
 #include "index/ingest/array_triplets.h"
 #include "index/ingest/row_sources.h"
 #include "index/input/convert.h"
+#include "index/topology/type_rows.h"
 #include "index/topology/vertex_order.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
@@ -82,17 +83,28 @@ class BucketedArray : public SpilledArray {
   // Opens the buckets and makes the first pass: every row of the file goes to the bucket of its row
   // in the store. Read makes the second pass, bucket by bucket.
   Status Begin(const VertexOrder& order, std::uint64_t vertices,
-               std::span<const VertexId> vertex_of_row) override {
-    store_rows_ = vertices;
-    const auto row_of = [&](VertexId vertex) {
-      return static_cast<std::uint64_t>(vertex) < order.size() ? order.RowOf(vertex) : vertex;
+               std::span<const VertexId> vertex_of_row, const TypeRows* of_type) override {
+    store_rows_ = of_type == nullptr ? vertices : of_type->count();
+    std::optional<VertexId> other;  // a vertex of another type than the array's
+    const auto row_of = [&](VertexId vertex) -> std::int64_t {
+      const Row row = static_cast<std::uint64_t>(vertex) < order.size() ? order.RowOf(vertex)
+                                                                        : static_cast<Row>(vertex);
+      if (of_type == nullptr) return row;
+      if (of_type->Has(static_cast<std::uint64_t>(row)))
+        return static_cast<std::int64_t>(of_type->RankOf(static_cast<std::uint64_t>(row)));
+      other = vertex;
+      return -1;
     };
-    RHIZOME_RETURN_IF_ERROR(buckets_.Open(vertices, row_bytes()));
+    RHIZOME_RETURN_IF_ERROR(buckets_.Open(store_rows_, row_bytes()));
     RHIZOME_RETURN_IF_ERROR(Divide([&](std::uint64_t row) -> std::int64_t {
       if (vertex_of_row.empty()) return row_of(static_cast<VertexId>(row));
       const VertexId vertex = row < vertex_of_row.size() ? vertex_of_row[row] : -1;
       return vertex < 0 ? -1 : row_of(vertex);
     }));
+    if (other)
+      return Status::InvalidArgument(fmt::format(
+          "array '{}': {} has a row for vertex {}, which has another type than the array", name,
+          path, *other));
     return buckets_.Finish();
   }
 
@@ -309,8 +321,8 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   input.dtype = array->dtype;
   input.attributes = array->attributes;
   SetMissing(input);
-  input.begin = [array, vertex_of_row](const VertexOrder& order) {
-    return array->Begin(order, order.size(), *vertex_of_row);
+  input.begin = [array, vertex_of_row](const VertexOrder& order, const TypeRows* of_type) {
+    return array->Begin(order, order.size(), *vertex_of_row, of_type);
   };
   input.read_rows = [array](std::span<const VertexId>, std::span<std::byte> out) {
     return array->Read(out);

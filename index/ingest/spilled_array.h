@@ -41,11 +41,14 @@ class SpilledArray {
   /// Reads the file and distributes its rows to buckets. Row i belongs to vertex_of_row[i], to no
   /// vertex if that is -1, or to vertex i if the table is empty. The rows of vertices in
   /// [order.size(), vertices) follow the others, in the order of their ids. A vertex without a row
-  /// gets the values of FillMissingRows.
+  /// gets the values of FillMissingRows. For a bound array, `of_type` has the rows of its vertex
+  /// type, including rows of vertices from order.size() on; null for other arrays.
+  /// Errors: kInvalidArgument, a row belongs to a vertex of another type than the array.
   virtual Status Begin(const VertexOrder& order, std::uint64_t vertices,
-                       std::span<const VertexId> vertex_of_row) = 0;
+                       std::span<const VertexId> vertex_of_row, const TypeRows* of_type) = 0;
 
-  /// Reads the next of the `vertices` rows, in the order of the store.
+  /// Reads the next of the `vertices` rows (for a bound array, of the rows of its type), in the
+  /// order of the store.
   virtual Status Read(std::span<std::byte> out) = 0;
 };
 

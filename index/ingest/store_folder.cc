@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rhizome/store_folder.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/array_rules.h"
 #include "storage/base/exceptions.h"
 #include "storage/io/files.h"
@@ -346,6 +347,9 @@ Result<IngestOptions> ReadStoreFolder(FileSystem& fs, const Path& folder) try {
                    .dim = array.dim,
                    .dtype = array.dtype,
                    .attributes = array.attributes};
+    file.vertex_type = BoundType(array.attributes);
+    std::erase_if(*file.attributes,
+                  [](const auto& fact) { return fact.first == kVertexTypeAttribute; });
     RHIZOME_ASSIGN_OR_RETURN(file.texts, ReadTexts(fs, folder, array));
     options.arrays.push_back(std::move(file));
   }

@@ -28,6 +28,9 @@ class DenseMarks {
   }
   bool complete() const { return missing_ == 0; }
 
+  /// Returns the number of ids in 0..bound-1 that have not been seen.
+  std::uint64_t missing() const { return missing_; }
+
  private:
   const std::uint64_t implied_;
   std::uint64_t missing_;

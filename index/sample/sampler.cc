@@ -58,6 +58,10 @@ void Append(const std::vector<T>& some, std::vector<T>& all) {
   all.insert(all.end(), some.begin(), some.end());
 }
 
+TypeId CountEdgeTypes(const GraphSnapshot& graph) {
+  return static_cast<TypeId>(std::max<std::size_t>(graph.edge_types().size(), 1));
+}
+
 /// Returns the reader of the lists in memory, of one direction or of both.
 Result<std::shared_ptr<const NeighborSource>> NeighborsOfSides(const GraphSnapshot& graph,
                                                                Direction direction) {
@@ -92,7 +96,8 @@ class Sampler::Impl {
         plan_(std::move(plan)),
         tables_(std::move(tables)),
         source_(std::move(neighbors)),
-        typed_(graph_->edge_types().size() > 1),
+        out_types_(options.types_by_side && sides_.count() > 1 ? CountEdgeTypes(*graph_) : 0),
+        typed_(graph_->edge_types().size() > 1 || out_types_ > 0),
         weighted_(graph_->info().weighted),
         arena_(static_cast<int>(std::min<std::uint32_t>(options.threads, 1024))),
         scratches_(vertex_count_, options.disjoint) {
@@ -148,6 +153,7 @@ class Sampler::Impl {
   const SamplingPlan plan_;
   const std::unique_ptr<const DrawTables> tables_;
   const std::shared_ptr<const NeighborSource> source_;
+  const TypeId out_types_;  // added to the types of out-lists
   const bool typed_;
   const bool weighted_;
   std::vector<const Adjacency*> partitions_;
@@ -444,10 +450,13 @@ void Sampler::Impl::Annotate(SampleChunk& chunk) const {
 
 TypeId Sampler::Impl::TypeOf(const EntryRef& entry) const {
   const Direction direction = sides_.DirectionOf(entry.partition);
-  if (OfDelta(entry)) return view_->types(direction)[entry.position];
+  // With two sides, the first one is the out-lists.
+  const TypeId added = sides_.SideOf(entry.partition) == 0 ? out_types_ : TypeId{0};
+  if (OfDelta(entry)) return static_cast<TypeId>(view_->types(direction)[entry.position] + added);
   const Adjacency& partition = PartitionOf(entry);
   const std::uint64_t first = partition.Entries(entry.local, direction).first;
-  return partition.TypeOfEntry(entry.local, direction, entry.position - first);
+  return static_cast<TypeId>(partition.TypeOfEntry(entry.local, direction, entry.position - first) +
+                             added);
 }
 
 float Sampler::Impl::WeightOf(const EntryRef& entry) const {
@@ -525,6 +534,12 @@ Result<std::unique_ptr<Sampler>> Sampler::Create(
     std::shared_ptr<const NeighborSource> neighbors) try {
   std::shared_ptr<const GraphSnapshot> fixed = graph.Snapshot();
   RHIZOME_RETURN_IF_ERROR(fixed->parts()->CheckWhole("a sampler"));
+  if (options.types_by_side && fixed->edge_types().size() > kMaxTypes / 2) {
+    return Fail(Status::InvalidArgument(fmt::format(
+        "the graph has {} edge types; both directions have separate types for up to {}; "
+        "sample one direction",
+        fixed->edge_types().size(), kMaxTypes / 2)));
+  }
   RHIZOME_ASSIGN_OR_RETURN(SamplingPlan plan, PlanSampling(*fixed, options));
   RHIZOME_ASSIGN_OR_RETURN(auto view, fixed->delta_view());
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<const DrawTables> tables,

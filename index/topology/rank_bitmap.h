@@ -48,6 +48,22 @@ class RankBitmap {
            static_cast<std::uint64_t>(std::popcount(words_[i / 64] & (Bit(i) - 1)));
   }
 
+  /// Appends the first `most` members that are at least `begin` to `members`. Returns a number up
+  /// to which it has appended all.
+  std::uint64_t AppendFrom(std::uint64_t begin, std::size_t most,
+                           std::vector<std::uint64_t>& members) const {
+    for (std::size_t w = begin / 64; w < words_.size(); ++w) {
+      const std::uint64_t skipped = w == begin / 64 ? Bit(begin) - 1 : 0;
+      for (std::uint64_t rest = words_[w] & ~skipped; rest != 0; rest &= rest - 1) {
+        const std::uint64_t member =
+            std::uint64_t{w} * 64 + static_cast<std::uint64_t>(std::countr_zero(rest));
+        if (most-- == 0) return member;
+        members.push_back(member);
+      }
+    }
+    return words_.size() * 64;
+  }
+
   /// Calls visit(member) in ascending order.
   template <typename Visit>
   void ForEach(Visit visit) const {

@@ -16,6 +16,7 @@ from ._batch import Batch
 from ._core import VERSION as __version__
 from ._graph import Graph, open
 from ._ingest import ingest
+from ._links import Link, evaluate
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
 from ._masked import MaskedRows
 from ._sampler import Sampler
@@ -34,11 +35,11 @@ from .errors import (
 
 __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
-    "CleanReport", "ColumnPlan", "CompactReport", "Corruption", "EdgeBlock", "Error", "ExportReport", "FilePlan", "Graph",
-    "IngestReport", "InputPlan", "Interrupted", "InvalidArgument", "IoError", "LentRows", "Loader", "LoaderMemory",
-    "LoaderReport", "LogLine", "MaskedRows", "Minibatch", "NeighborLists", "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace",
-    "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar", "StoreNotFound", "Subgraph", "Unsupported",
-    "VerifyReport", "VertexBlock", "__version__", "add_array", "append_rows", "backup", "backups", "clean", "create",
-    "drop_array", "errors", "import_", "infer", "ingest", "open", "repair", "restore", "set_alias", "sniff", "train",
-    "verify",
+    "CleanReport", "ColumnPlan", "CompactReport", "Corruption", "EdgeBlock", "Error", "ExportReport", "FilePlan",
+    "Graph", "IngestReport", "InputPlan", "Interrupted", "InvalidArgument", "IoError", "LentRows", "Link", "Loader",
+    "LoaderMemory", "LoaderReport", "LogLine", "MaskedRows", "Minibatch", "NeighborLists", "Neighbors", "NotFound",
+    "OutOfMemory", "OutOfSpace", "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar", "StoreNotFound",
+    "Subgraph", "Unsupported", "VerifyReport", "VertexBlock", "__version__", "add_array", "append_rows", "backup",
+    "backups", "clean", "create", "drop_array", "errors", "evaluate", "import_", "infer", "ingest", "open",
+    "repair", "restore", "set_alias", "sniff", "train", "verify",
 ]

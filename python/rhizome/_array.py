@@ -46,6 +46,14 @@ class Array(_core.Array):
             yield from fixed.read(np.arange(first, min(first + block, count)))
 
     @property
+    def vertex_type(self) -> str | None:
+        """The vertex type that the array is bound to: other vertices have no rows. None: all vertices have one.
+
+        ``a[graph.vertices_of(a.vertex_type)]`` are all its rows.
+        """
+        return self.attributes.get("vertex_type")
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(rows, values per row). There is a row for each vertex id, including those of deleted vertices."""
         return len(self), self.dim

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._columns import column_of
+from ._typed import by_type, joined
 
 #: Keys of vertices, the names of their arrays, and the value of vertices of a type that has no rows.
 _ARRAYS = (("x", "feat", 0), ("y", "label", -1), ("time", "time", None))
@@ -54,11 +55,11 @@ def _of_homogeneous(data: Any, left: list[str]) -> dict[str, Any]:
 def _of_hetero(data: Any, left: list[str]) -> dict[str, Any]:
     counts = {name: int(data[name].num_nodes) for name in data.node_types}
     edges = {tuple(name): _ends(data[name], name) for name in data.edge_types}
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for key, name, missing in _ARRAYS:
         given = {of: _plain(data[of][key]) for of in counts if _has(data[of], key)}
         if given:
-            arrays[name] = _joined(name, given, counts, missing)
+            arrays.update(by_type(name, given, counts, missing))
     splits: dict[str, list[np.ndarray]] = {}
     for of, count in counts.items():
         masks = {key: _plain(data[of][key]) for key in _MASKS if _has(data[of], key)}
@@ -66,12 +67,12 @@ def _of_hetero(data: Any, left: list[str]) -> dict[str, Any]:
             splits[of] = _splits(masks, count, f" of {of!r}", left)
         _note_others(data[of], {*_MASKS, *(key for key, _, _ in _ARRAYS)}, f" of {of!r}", left)
     _note_others(getattr(data, "_global_store", {}), (), "", left)
-    joined = []
+    whole = []
     for number in range(max(map(len, splits.values()), default=0)):
         given = {of: own[number] for of, own in splits.items() if number < len(own)}
-        joined.append(_joined("split", given, counts, 255))
-    return {"edges": edges, "arrays": {**arrays, **_further(joined)}, "edge_arrays": _hetero_columns(data, edges, left),
-            "vertex_types": counts, "split": joined[0] if joined else None}
+        whole.append(joined("split", given, counts, 255))
+    return {"edges": edges, "arrays": {**arrays, **_further(whole)}, "edge_arrays": _hetero_columns(data, edges, left),
+            "vertex_types": counts, "split": whole[0] if whole else None}
 
 
 def _hetero_columns(data: Any, edges: Mapping[Any, Any], left: list[str]) -> dict[str, np.ndarray]:
@@ -83,7 +84,7 @@ def _hetero_columns(data: Any, edges: Mapping[Any, Any], left: list[str]) -> dic
             parts.setdefault(name, {})[tuple(kind)] = values
         _note_others(data[kind], {"edge_index", *keys}, f" of {kind!r}", left)
     many = {kind: len(ends[0]) for kind, ends in edges.items()}
-    return {name: _joined(name, given, many, 1 if name == "weight" else None) for name, given in parts.items()}
+    return {name: joined(name, given, many, 1 if name == "weight" else None) for name, given in parts.items()}
 
 
 def _columns(data: Any, keys: Mapping[str, str], left: list[str], where: str = "") -> dict[str, np.ndarray]:
@@ -132,24 +133,6 @@ def _splits(masks: Mapping[str, np.ndarray], count: int, where: str, left: list[
 def _further(splits: list[np.ndarray]) -> dict[str, np.ndarray]:
     """Returns the arrays of all splits but the first, which is the array ``split``."""
     return {f"split_{number}": split for number, split in enumerate(splits) if number}
-
-
-def _joined(name: str, given: Mapping[Any, np.ndarray], counts: Mapping[Any, int], missing: Any) -> np.ndarray:
-    """Concatenates the rows of all types, in their order; types without rows get the missing value, None: a null."""
-    given = {of: rows.reshape(len(rows), -1) for of, rows in given.items()}
-    if len({(rows.shape[1], rows.dtype) for rows in given.values()}) != 1:
-        raise ValueError(f"{name!r} has another width or dtype in each type: add arrays under different names")
-    for of, rows in given.items():
-        if len(rows) != counts[of]:
-            raise ValueError(f"{name!r} of {of!r} has {len(rows)} rows, but there are {counts[of]}")
-    some = next(iter(given.values()))
-    blank = some.dtype.type(0 if missing is None else missing)
-    whole = np.concatenate([given[of] if of in given else np.full((count, some.shape[1]), blank, some.dtype)
-                            for of, count in counts.items()])
-    if missing is not None or len(given) == len(counts):
-        return whole
-    absent = np.repeat([of not in given for of in counts], list(counts.values()))
-    return np.ma.MaskedArray(whole, np.repeat(absent[:, None], some.shape[1], axis=1))
 
 
 def _note_others(data: Any, taken: Iterable[str], where: str, left: list[str]) -> None:

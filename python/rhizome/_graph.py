@@ -136,6 +136,15 @@ class Graph:
         return self._core.edge_types
 
     @property
+    def edge_ends(self) -> dict[str, tuple[str | None, str | None]]:
+        """The vertex type of the sources and of the destinations of each edge type, by its name; None: several types, or
+        unknown. Edges that were deleted count until the next compaction. Empty if there is one vertex type, or if an older
+        version wrote the store."""
+        types = self.vertex_types
+        names = [tuple(None if end is None else types[end] for end in ends) for ends in self._core.edge_ends]
+        return dict(zip(self.edge_types, names))  # type: ignore[arg-type]
+
+    @property
     def edge_attributes(self) -> dict[str, tuple[np.dtype, int]]:
         """The attributes of edges other than type and weight, by name: dtype and number of values per edge."""
         return {name: (np.dtype(dtype), dim) for name, dtype, dim, _ in self._core.edge_attributes()}
@@ -144,8 +153,8 @@ class Graph:
     def arrays(self) -> dict[str, ArrayInfo]:
         """The arrays by name."""
         return {
-            name: ArrayInfo(name, shape, np.dtype(dtype), layout, versions, aliases)
-            for name, shape, dtype, layout, versions, aliases in self._core.arrays()
+            name: ArrayInfo(name, shape, np.dtype(dtype), layout, versions, aliases, vertex_type or None)
+            for name, shape, dtype, layout, versions, aliases, vertex_type in self._core.arrays()
         }
 
     @property
@@ -284,6 +293,26 @@ class Graph:
         """
         from . import _similar
         return _similar.similar(self, to, as_text(array, "array"), as_count(k, "k", least=1), progress)
+
+    def top_links(self, ids: Any, array: str, *, decoder: PathLike | None = None, scorer: str | None = None,
+                  type: str | None = None, k: int = 10, known: Literal["keep", "drop"] = "keep",
+                  threads: int | None = None, memory: int | str | None = None,
+                  progress: Progress | None = None) -> Any:
+        """Returns, for each vertex, the ``k`` destinations with the best scores, best first, as of the last commit.
+
+            g.top_links("dog.n.01", array="ent", decoder="complex.safetensors", type="_hypernym", known="drop")
+
+        ``ids``: a vertex (an external id); or several: a list of str (external ids), or an array of vertex ids, int [n].
+        ``decoder``: file with the weights of a decoder; default: the dot product of the rows. ``scorer``: the decoder, if
+        its file does not name it. ``type``: the edge type of the links; candidates have the vertex type that its
+        destinations have. ``known="drop"`` leaves out destinations of edges of the store. The vertex itself is left out.
+        Returns: list[Link] (id, score); for several, a list of such lists.
+        Runs ``rhizome score`` and requires rhizome-store-gnn, as ``rhizome.evaluate`` does.
+        Errors: NotFound; InvalidArgument; any error of ``rhizome score``.
+        """
+        from . import _links
+        return _links.top_links(self, ids, as_text(array, "array"), decoder, scorer, type, as_count(k, "k", least=1), known,
+                                threads, memory, progress)
 
     def __contains__(self, id: object) -> bool:
         """Returns whether the graph has a vertex with this external id. (``name in graph.arrays`` is about arrays.)"""

@@ -54,7 +54,9 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     int32, uint64 as int64, if its values fit); of times (datetime64), stored as int64 microseconds since 1970 UTC; of
     texts, of which the array holds codes (``Array.texts``; in ``label`` they are the names of classes); or a path (.npy,
     Zarr v3, text with one row a line; Parquet or Arrow IPC, with a column of this name, or columns that become those of the rows). Masked values, None and NA are missing: NaN in floats, -1 in ``label``, 255 in ``split``, and
-    otherwise the integer in the attribute ``null`` of the array (a bool is int8 then).
+    otherwise the integer in the attribute ``null`` of the array (a bool is int8 then). Or a dict by vertex type, of rows for
+    the vertices of each type, in their order: if only one type has rows, the array is bound to it and has no other rows; if
+    the widths or dtypes of several differ, there is a bound array for each, ``feat.paper`` and ``feat.author``.
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``, as ``arrays``, but integers and bool are
     stored as int64, and floats narrower than float64 as float32; the name ``weight`` denotes the edge weights, which are
     float32: fractions are rounded, and a number that would change otherwise is refused with its row.

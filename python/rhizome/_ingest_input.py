@@ -17,6 +17,7 @@ from ._edges import Group, bounds_of, counts_of_matrices, groups_of, stored_colu
 from ._features import features_of
 from ._index import note_index_of_rows
 from ._roles import Choice
+from ._typed import OfType, by_type
 from ._types import as_array, as_count, as_ids, as_names, as_path, as_vertex_ids, is_path
 from ._values import stored_array
 from ._vertices import Vertices, check_ends, is_tables, vertices_of
@@ -48,6 +49,14 @@ class IngestInput:
         if is_data(edges):
             self._take_data(of_data(edges))
         self._take_nodes(nodes)
+        for name, values in list(self.arrays.items()):
+            if isinstance(values, Mapping):
+                del self.arrays[name]
+                more = by_type(name, values, self.vertex_types)
+                twice = sorted(set(more) & set(self.arrays))
+                if twice:
+                    raise ValueError(f"two arrays have the name {twice[0]!r}: rename one")
+                self.arrays.update(more)
 
     def fill(self, arguments: _core.IngestArguments) -> None:
         """Sets the arguments that are data."""
@@ -74,8 +83,10 @@ class IngestInput:
             arguments.columns = as_names(self._columns or (), "columns")  # empty: found
             columns = {name: stored_column(name, values) for name, values in self.edge_arrays.items()}
             arguments.edge_arrays = [(name, *values) for name, values in columns.items()]
+        bound = {name: values.type for name, values in self.arrays.items() if isinstance(values, OfType)}
+        self.arrays = {name: values.rows if isinstance(values, OfType) else values for name, values in self.arrays.items()}
         for name, values in self.arrays.items():
-            if self.ids is None:
+            if self.ids is None and name not in bound:
                 note_index_of_rows(name, values)
             if is_path(values) and is_arrow_file(values):
                 self.arrays[name], own = array_of_file(name, values, self._folder, self.ids is not None)
@@ -83,7 +94,7 @@ class IngestInput:
                     raise ValueError(f"{os.fsdecode(values)!r} has a column 'id', and arrays= have a row for each vertex in "
                                      "order: give it as nodes=")
         stored = {name: stored_array(name, values) for name, values in self.arrays.items() if not is_path(values)}
-        rows = max((len(matrix) for _, matrix, *_ in stored.values()), default=None)
+        rows = max((len(matrix) for name, matrix, *_ in stored.values() if name not in bound), default=None)
         bounds = None if self.vertex_types is not None else bounds_of(groups)
         if self.vertex_types is not None:
             arguments.vertex_types = list(self.vertex_types.items())
@@ -103,8 +114,8 @@ class IngestInput:
             arguments.id_types, arguments.id_type_names = self.vertices.types, self.vertices.type_names
             arguments.node_columns = ["id", "type"]
         arguments.vertices = self.count
-        arguments.arrays = [stored[name] if name in stored else (name, as_path(self.arrays[name]), "")
-                            for name in {**self.arrays, **stored}]
+        arguments.arrays = [(*(stored[name] if name in stored else (name, as_path(self.arrays[name]), "", {}, None)),
+                             bound.get(name, "")) for name in {**self.arrays, **stored}]
 
     def take_features(self, wanted: Sequence[str] | Literal["all"]) -> None:
         """Joins columns of tables of vertices to the array ``feat``. Errors: ValueError, as for ``features_of``."""

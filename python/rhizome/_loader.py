@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -69,7 +69,8 @@ class Minibatch(NamedTuple):
 
     vertices: np.ndarray  #: vertex ids by number, int64 [n]
     edge_index: np.ndarray  #: int64 [2, edges] of numbers: the sampled neighbour, and the vertex it was sampled for
-    x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float16 as the array, otherwise float32
+    x: Any  #: the row of each vertex, an array (or LentRows) [n, dim], float16 as the array, otherwise float32; with
+    #: arrays by vertex type a dict: for each type with an array, the rows of its vertices, in the order of ``vertices``
     y: Any  #: the labels of the seeds, an array int64 [batch_size]; None: not requested
     batch_size: int  #: number of seeds
     hops: np.ndarray  #: number of vertices found in each hop, starting with the seeds, int64 [hops + 1]
@@ -79,6 +80,7 @@ class Minibatch(NamedTuple):
     edge_ids: np.ndarray | None  #: edge numbers, for ``loader.graph.edge_rows``, int64 [edges]; None: not requested
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the number of its seed, int64 [n]; else None
     seed_times: np.ndarray | None  #: times of the seeds, int64 [batch_size], if samples are temporal; else None
+    vertex_types: np.ndarray | None  #: indices of ``graph.vertex_types``, uint16 [n], with arrays by type; None: one type
     epoch: int  #: from 0
     number: int  #: within the epoch, from 0
     tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` returns the same subgraph
@@ -100,6 +102,7 @@ class LoaderMemory(NamedTuple):
     neighbor_cache: int  #: neighbour lists, if they are on disk
     total: int
     superbatch: int  #: number of minibatches that are sampled and scheduled together
+    caches: dict[str, int]  #: the part of ``cache`` of each array, if there are several
 
 
 class LoaderReport(NamedTuple):
@@ -120,6 +123,7 @@ class LoaderReport(NamedTuple):
     rows_kept: int
     bytes_read: int
     reads_issued: int
+    reads: dict[str, dict[str, int]]  #: rows_requested to reads_issued of each array, if there are several
 
 
 class Loader:
@@ -145,8 +149,8 @@ class Loader:
     Threads: not thread-safe. A child created by fork cannot use the loader: open the store and create a loader there.
     """
 
-    def __init__(self, graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, features: str,
-                 labels: str | None = None, seeds: Any = None, split: SplitName | None = None,
+    def __init__(self, graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *,
+                 features: str | Mapping[str, str | None], labels: str | None = None, seeds: Any = None, split: SplitName | None = None,
                  split_array: str = "split", batch_size: int = 1000, shuffle: bool = True, drop_last: bool = False,
                  rank: int = 0, world_size: int = 1, epochs: int | None = None, memory: int | str = "1G", policy: str = "belady",
                  superbatch: int | None = None, normalize: bool = False, zero_copy: bool = False,
@@ -157,7 +161,10 @@ class Loader:
         """Creates a loader of the graph in its current state, and starts to prepare its first minibatches.
 
         ``features``: the array of rows, of numbers or bool, of layout "row"; all types but float16 are converted to
-        float32. ``normalize``: divide each row by the sum of its absolute values, in float32. ``labels``: an array with
+        float32. Or arrays by vertex type, such as ``{"paper": "feat", "author": "author_feat", "venue": None}``: ``x`` is
+        then a dict by type, and the memory of the cache is divided among the arrays so that the fewest bytes are read.
+        None: no features. A type that is not named gets the only array of floats that is bound to it, else the array of
+        floats that all types have ("feat" if there are several), else none; see ``features``. ``normalize``: divide each row by the sum of its absolute values, in float32. ``labels``: an array with
         one column of integers; every seed must have a label.
         ``seeds``: vertex ids [n], distinct (or a bool mask); or ``split``: the vertices of that set of ``split_array``.
         ``batch_size``: seeds per minibatch; ``drop_last``: drop a minibatch that has fewer; ``shuffle``: use a new
@@ -174,7 +181,7 @@ class Loader:
         seed. None: ``vertex_times``.
         ``fanouts``, ``direction`` ... ``threads``: as for ``Graph.sampler``, but with one hop at least.
         Errors: ValueError, a duplicate seed (named), options in conflict or out of range, too few seeds for
-        ``world_size``; IndexError, a seed of no vertex; NotFound, no such array; OutOfMemory, reporting the required
+        ``world_size``, an unknown vertex type, an array of another type; IndexError, a seed of no vertex; NotFound, no such array; OutOfMemory, reporting the required
         size; Corruption; IoError.
         """
         if (seeds is None) == (split is None):
@@ -189,7 +196,10 @@ class Loader:
         if not (arguments.sampler.fanouts or arguments.sampler.typed_fanouts):
             raise ValueError("no fanouts are given: a minibatch has one hop at least, such as fanouts=[10]; to read rows of vertices "
                              "alone, use graph[features][ids]")
-        arguments.features = as_text(features, "features")
+        if isinstance(features, Mapping):
+            arguments.inputs = _by_type(features)
+        else:
+            arguments.features = as_text(features, "features")
         arguments.normalize = bool(normalize)
         arguments.labels = as_text(labels, "labels") if labels else ""
         if split is not None:
@@ -229,6 +239,7 @@ class Loader:
         self._seed_count = core.seed_count
         self._length = core.minibatches_of_epoch
         self._classes = core.classes
+        self._inputs = {name: array or None for name, array in core.inputs}
 
     def __len__(self) -> int:
         """The number of minibatches per epoch of this rank."""
@@ -250,6 +261,11 @@ class Loader:
         return self._classes
 
     @property
+    def features(self) -> str | dict[str, str | None]:
+        """The array of features; with arrays by vertex type, the array of each type, defaults included."""
+        return dict(self._inputs) or self._arguments.features
+
+    @property
     def memory(self) -> LoaderMemory:
         """How the loader divides its memory."""
         return self._memory
@@ -260,7 +276,7 @@ class Loader:
             return LoaderReport(**self._core.report())
         if self._report is not None:
             return LoaderReport(**self._report)
-        return LoaderReport(self._position // self._length, *[0] * (len(LoaderReport._fields) - 1))
+        return LoaderReport._make([self._position // self._length, *[0] * (len(LoaderReport._fields) - 2), {}])
 
     def state_dict(self) -> dict[str, int]:
         """Returns the number of delivered minibatches, for ``load_state_dict`` of a loader created with the same
@@ -311,10 +327,15 @@ class Loader:
         arguments = self._arguments
         epochs = f" of {arguments.epochs}" if arguments.epochs else ""
         return Box(f"rhizome.Loader of {self._path!r}", [
-            ("features", arguments.features), ("seeds", f"{self.num_seeds:,}"),
+            ("features", self._shown_features()), ("seeds", f"{self.num_seeds:,}"),
             ("minibatches", f"{self._length:,} per epoch, of up to {arguments.batch_size:,} seeds"),
             ("position", f"{self._position % self._length:,} in epoch {self._position // self._length}{epochs}"),
             ("memory", f"{self._memory.total / 2**20:,.0f} MiB")])
+
+    def _shown_features(self) -> str:
+        if not self._inputs:
+            return self._arguments.features
+        return ", ".join(f"{name}: {array or 'none'}" for name, array in self._inputs.items())
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a loader cannot be pickled: create it in the process that uses it")
@@ -372,5 +393,15 @@ class Loader:
         return bool(epoch * self._length + number != self._position)
 
     def _minibatch(self, parts: tuple[Any, ...]) -> Minibatch:
-        lent = [LentRows(*parts[2])] if self._zero_copy else [parts[2]]
-        return Minibatch._make([*parts[:2], *lent, *parts[3:]])
+        x = parts[2]
+        if self._zero_copy:
+            x = {name: LentRows(*rows) for name, rows in x.items()} if isinstance(x, dict) else LentRows(*x)
+        return Minibatch._make([*parts[:2], x, *parts[3:]])
+
+
+def _by_type(features: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """Returns pairs of a vertex type and its array; "" means none."""
+    if not features:
+        raise ValueError("features is an empty mapping: name an array for at least one vertex type")
+    return [(as_text(name, "features"), "" if array is None else as_text(array, "features"))
+            for name, array in features.items()]

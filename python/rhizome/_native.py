@@ -26,7 +26,8 @@ def run(verb: str, arguments: Sequence[str], given: Mapping[str, Any]) -> dict[s
     """Runs a verb, and returns the output of its ``--json``.
 
     ``given``: the parameters of a function of _verbs.py by name: those in ``arguments``, which the verb expects without
-    a name; ``progress``; and options. None and False omit an option, True is a flag, and a list is joined by commas.
+    a name; ``progress``; and options. None and False omit an option, True is a flag, a list is joined by commas, and a
+    dict becomes ``key=value,...`` with "none" for None.
     Errors: as for ``rhizome.train``.
     """
     options = dict(given)
@@ -43,6 +44,8 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
             continue
         if value is True:
             text = "true"
+        elif isinstance(value, Mapping):
+            text = ",".join(f"{key}={'none' if one is None else one}" for key, one in value.items())
         elif isinstance(value, Sequence) and not isinstance(value, str):
             text = ",".join(map(str, value))
         else:

@@ -91,9 +91,9 @@ class SharedGraph:
 class Schema:
     """The node and edge types of a graph in PyG's naming, and the numbers of vertices within their node type.
 
-    PyG's edge types are triples. An edge type named "a__rel__b", or "a___rel___b" as in imports by the command line,
-    maps to that triple if a and b are node types. For other edge types the triple uses the node types of the first edge
-    of the type, unless ``named`` gives it.
+    PyG's edge types are triples: the node types of the ends (``Graph.edge_ends``) and the relation, which of a type
+    named "a__rel__b" between a and b is "rel". Where the ends are several types or unknown, such a name gives the triple
+    if a and b are node types, else the first edge of the type does. ``named`` replaces triples.
     """
 
     def __init__(self, graph: Graph, named: Mapping[str, EdgeType] | None) -> None:
@@ -107,7 +107,9 @@ class Schema:
             self._number(graph)
         triples: dict[str, EdgeType | None] = {}
         if self.typed:
-            triples.update({name: _triple_of(name, self.node_types) for name in names})
+            ends = graph.edge_ends
+            triples.update({name: _triple_between(name, *ends.get(name, (None, None))) or _triple_of(name, self.node_types)
+                            for name in names})
         triples.update({name: tuple(triple) for name, triple in (named or {}).items()})
         triples.update(self._discover(graph, [name for name, triple in triples.items() if triple is None], names))
         same = [name for name, triple in triples.items() if triple and list(triples.values()).count(triple) > 1]
@@ -184,6 +186,29 @@ class Schema:
         return found
 
 
+def arrays_by_type(shared: SharedGraph, arrays: str | Mapping[str, str | None]) -> dict[str | None, str]:
+    """Returns the array of each node type that has one (None: the only type). An array that is bound to a type has rows
+    of that type alone.
+
+    Errors: NotFound, no such array; ValueError, no such node type, or an array that is bound to another.
+    """
+    schema = shared.schema
+    if isinstance(arrays, str):
+        bound = shared.rows[arrays].attributes.get("vertex_type")
+        return {kind: arrays for kind in (schema.node_types if schema.typed else [None]) if not schema.typed or bound in (None, kind)}
+    found: dict[str | None, str] = {}
+    for kind, array in arrays.items():
+        if kind not in schema.node_types and (kind is not None or schema.typed):
+            raise ValueError(f"there is no node type {kind!r}; there are {', '.join(schema.node_types)}")
+        if array is None:
+            continue
+        bound = shared.rows[array].attributes.get("vertex_type")
+        if bound is not None and schema.typed and bound != kind:
+            raise ValueError(f"the array {array!r} has rows of the node type {bound!r} alone, not of {kind!r}")
+        found[kind if schema.typed else None] = array
+    return found
+
+
 def as_ids(index: Any, count: int) -> np.ndarray:
     """Converts an index in any form that PyG accepts (tensor of integers or bools, slice, array) to int64 [n]."""
     if isinstance(index, slice):
@@ -202,15 +227,31 @@ def tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
+#: What joins a relation and its ends in the name of an edge type; older imports by the command line wrote the first.
+_JOINTS = ("___", "__")
+
+
+def _triple_between(name: str, src: str | None, dst: str | None) -> EdgeType | None:
+    """Returns the triple of an edge type whose ends are known; None if one is not."""
+    if src is None or dst is None:
+        return None
+    return src, _relation_of(name, src, dst) or name, dst
+
+
 def _triple_of(name: str, node_types: Sequence[str]) -> EdgeType | None:
     """Returns the triple in the name of an edge type that joins three names; None if it does not.
 
-    Each of the names may contain underscores, so both ends are compared with the node types.
+    Each of the names may contain underscores, so both ends are compared with the node types; the longest ones count.
     """
-    for between in ("___", "__"):
-        for src in node_types:
-            for dst in node_types:
-                relation = name[len(src) + len(between):-len(dst) - len(between)]
-                if relation and between.join((src, relation, dst)) == name:
-                    return src, relation, dst
+    longest = sorted(node_types, key=len, reverse=True)
+    found = ((src, _relation_of(name, src, dst), dst) for src in longest for dst in longest)
+    return next(((src, relation, dst) for src, relation, dst in found if relation), None)
+
+
+def _relation_of(name: str, src: str, dst: str) -> str | None:
+    """Returns the relation in the name of an edge type that joins three names, of which two are known."""
+    for joint in _JOINTS:
+        relation = name[len(src) + len(joint):-len(dst) - len(joint)]
+        if relation and joint.join((src, relation, dst)) == name:
+            return relation
     return None

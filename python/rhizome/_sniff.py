@@ -95,9 +95,9 @@ def sniff(paths: PathLike | Sequence[PathLike], *, edges: PathLike | Sequence[Pa
     arguments.inputs = _paths(paths)
     arguments.edges = [] if edges is None else _paths(edges)
     arguments.nodes = "" if nodes is None else as_path(nodes)
-    arguments.arrays = [(name, as_path(path), "") for name, path in (arrays or {}).items()]
+    arguments.arrays = [(name, as_path(path), "", {}, None, "") for name, path in (arrays or {}).items()]
     set_text_options(arguments, columns, node_columns, header, delimiter, end_types)
-    for path in (*arguments.inputs, *arguments.edges, arguments.nodes, *(path for _, path, _ in arguments.arrays)):
+    for path in (*arguments.inputs, *arguments.edges, arguments.nodes, *(array[1] for array in arguments.arrays)):
         if is_arrow_file(path):
             raise InvalidArgument(f"{path!r} is a table of Parquet or Arrow, whose columns have names and types, so that nothing has "
                                   "to be found: rz.ingest accepts the path itself, as edges, in nodes= or in arrays=")

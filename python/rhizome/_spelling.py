@@ -23,7 +23,7 @@ _VALUES_OF_COMMANDS = {
 }
 
 # Fields that no function has as a keyword.
-_WITHOUT_KEYWORD = frozenset({"dim", "dtype", "id_type", "max_bad_lines", "triplets"})
+_WITHOUT_KEYWORD = frozenset({"dtype", "id_type", "triplets"})
 
 # Keywords of the functions that run in this process, as far as fields have them.
 _IN_PROCESS = frozenset({

@@ -77,8 +77,8 @@ def restore(folder: PathLike, path: PathLike, *, number: int | None = None, prog
     return _core.restore(as_path(folder), as_path(path), chosen, progress)
 
 
-def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: Layout = "row",
-              new_version: bool = False, live: bool = False, keep: int = 0, memory: int | str = 0, wait: float = 0,
+def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, vertex_type: str | None = None,
+              layout: Layout = "row", new_version: bool = False, live: bool = False, keep: int = 0, memory: int | str = 0, wait: float = 0,
               progress: Progress | None = None) -> AddReport:
     """Adds an array of vertices to a store. Open graphs see it after ``refresh()``.
 
@@ -87,17 +87,20 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
     or to ``ids[i]``: external ids [n], or the path of a file with one per line; in Parquet and Arrow IPC a column ``id``.
     Vertices without a row get zeros (-1 in ``label``, 255 in ``split``), which a note says if there are no ``ids``;
     ``append_rows`` can add their rows later. An array [0, dim] has no rows yet.
+    ``vertex_type``: binds the array to the vertices of this type: row i belongs to the i-th of them, and only their rows
+    are stored.
     ``layout``: "row" for reading random rows, "chunk" (compressed) for scans.
     ``new_version``: if the name exists, add the next version, name@2; ``live``: let name@live refer to it; ``keep``:
     afterwards drop all versions except this number of newest ones, and those with an alias; 0: drop none.
     ``memory``: maximum memory in bytes, or a text such as "4G"; 0: 1 GiB. ``wait``: the seconds to wait, at the end,
     while a process has the store open for writing; 0: raise Busy at once.
     Errors: StoreNotFound; AlreadyExists; Busy, a process (possibly this one) has the store open for writing; NotFound,
-    an unknown id; InvalidArgument, the number of rows does not match; OutOfSpace; KeyboardInterrupt. On error nothing
-    is added.
+    an unknown id; InvalidArgument, the number of rows does not match, or there is no such vertex type; OutOfSpace;
+    KeyboardInterrupt. On error nothing is added.
     """
     arguments = _core.AddArguments()
     arguments.layout = as_text(layout, "layout")
+    arguments.vertex_type = "" if vertex_type is None else as_text(vertex_type, "vertex_type")
     arguments.new_version = bool(new_version)
     arguments.live = bool(live)
     arguments.keep = as_count(keep, "keep")
@@ -105,17 +108,17 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
     return _add_rows(arguments, False, path, name, rows, ids, memory, progress)
 
 
-def _noted(path: str, report: AddReport) -> AddReport:
-    """Notes in a report of an array whose rows were given in order that the last vertices have no row."""
+def _noted(path: str, report: AddReport, count: int, vertex_type: str) -> AddReport:
+    """Notes in a report of an array whose rows were given in order that the last of ``count`` vertices have no row."""
     from ._graph import open as open_graph
 
+    if report.rows_read in (0, count):
+        return report
     with open_graph(path, topology="disk") as graph:
-        count = graph.num_vertices
-        if report.rows_read in (0, count):
-            return report
         others = {"label": "-1", "split": "255"}.get(report.name.partition("@")[0], "zeros")
         others = graph[report.name].attributes.get("missing", others)
-    note = f"{report.name!r} has rows for {report.rows_read:,} of {count:,} vertices: the others have {others}"
+    of_type = f" of type {vertex_type!r}" if vertex_type else ""
+    note = f"{report.name!r} has rows for {report.rows_read:,} of {count:,} vertices{of_type}: the others have {others}"
     logging.getLogger("rhizome").warning("%s", note)
     return report._replace(notes=[note])
 
@@ -146,8 +149,12 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
     arguments.memory_bytes = as_bytes(memory)
     if ids is None or is_path(ids):
         arguments.ids = "" if ids is None else as_path(ids)
-        report = AddReport(**_core.add_rows(arguments, append, progress))
-        return report if append or ids is not None else _noted(arguments.path, report)
+        found = _core.add_rows(arguments, append, progress)
+        count = found.pop("vertices")
+        report = AddReport(**found)
+        if append or ids is not None:
+            return report
+        return _noted(arguments.path, report, count, arguments.vertex_type)
     names = [str(one) for one in ids_of("ids", ids)]
     if any(set(one) & set("\t\r\n") for one in names):
         raise ValueError("ids that hold a tab or the end of a line cannot be given here")
@@ -157,7 +164,9 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
         file.writelines(one + "\n" for one in names)
         file.flush()
         arguments.ids = file.name
-        return AddReport(**_core.add_rows(arguments, append, progress))
+        found = _core.add_rows(arguments, append, progress)
+        del found["vertices"]
+        return AddReport(**found)
 
 
 def drop_array(path: PathLike, name: str, *, all_versions: bool = False, wait: float = 0) -> None:

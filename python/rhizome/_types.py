@@ -42,6 +42,7 @@ class ArrayInfo(NamedTuple):
     layout: str  #: "row", for reading random rows, or "chunk", for scans
     versions: tuple[int, ...]  #: the numbers n of name@n; empty: no versions
     aliases: dict[str, int]  #: version that each name@alias refers to
+    vertex_type: str | None = None  #: the vertex type whose vertices have rows; None: all vertices have one
 
 
 class Point(NamedTuple):

@@ -101,6 +101,18 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
   }
 }
 
+/// Returns (source, destination) for each edge type, as indices of vertex types; None: several.
+nb::list EdgeEndsAsTuples(const PyGraph& graph) {
+  const auto used = graph.Use();
+  const auto type = [](TypeId end) {
+    return end == kSeveralTypes ? nb::none() : nb::object(nb::int_(end));
+  };
+  nb::list ends;
+  for (const EdgeEnds& one : Unlocked([&] { return used->edge_ends(); }))
+    ends.append(nb::make_tuple(type(one.source), type(one.destination)));
+  return ends;
+}
+
 nb::list ArraysAsTuples(const PyGraph& graph) {
   const auto fixed = graph.Snapshot();
   const Manifest& manifest = fixed->store().manifest();
@@ -116,9 +128,12 @@ nb::list ArraysAsTuples(const PyGraph& graph) {
     if (const ArraySeries* series = manifest.FindSeries(*name))
       for (const ArrayAlias& alias : series->aliases)
         aliases[nb::str(alias.name.data(), alias.name.size())] = alias.history.back();
+    std::string vertex_type;  // empty: of all types
+    for (const auto& [key, value] : entry.attributes)
+      if (key == "vertex_type") vertex_type = value;
     arrays.append(nb::make_tuple(
         *name, nb::make_tuple(entry.rows, entry.dim), nb::borrow(NumpyType(entry.dtype)),
-        std::string(ArrayLayoutName(entry.layout)), nb::tuple(versions), aliases));
+        std::string(ArrayLayoutName(entry.layout)), nb::tuple(versions), aliases, vertex_type));
   }
   return arrays;
 }
@@ -380,10 +395,12 @@ void BindGraph(nb::module_& module) {
       .def_prop_ro("sequence", [](const PyGraph& graph) { return graph.Use()->sequence(); })
       .def_prop_ro("vertex_types", [](const PyGraph& graph) { return graph.Use()->vertex_types(); })
       .def_prop_ro("edge_types", [](const PyGraph& graph) { return graph.Use()->edge_types(); })
+      .def_prop_ro("edge_ends", &EdgeEndsAsTuples,
+                   nb::sig("def edge_ends(self) -> list[tuple[int | None, int | None]]"))
       .def(
           "arrays", &ArraysAsTuples,
           nb::sig("def arrays(self) -> list[tuple[str, tuple[int, int], str, str, tuple[int, ...], "
-                  "dict[str, int]]]"))
+                  "dict[str, int], str]]"))
       .def("find", &Find, nb::arg("ids").none(),
            nb::sig("def find(self, ids: object) -> typing.Any"))
       .def("external_ids", &ExternalIdsAsList, nb::arg("ids").none(),

@@ -32,8 +32,9 @@ struct IngestArguments {
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
-  /// (name, path or matrix, dtype), and optionally a dict of str, attributes of the array, and a
-  /// list of str or None, the texts whose codes the values are
+  /// (name, path or matrix, dtype, dict of str, texts, vertex type): attributes of the array; a
+  /// list of str or None, the texts whose codes the values are; and the type that it is bound to,
+  /// "" for none
   nb::typed<nb::list, nb::any> arrays;
   /// (name, one matrix or None per entry of `edges`, or one for all, dtype), and optionally such a
   /// dict and list
@@ -78,6 +79,7 @@ class IngestInput {
       if (auto attributes = AttributesOf(array); !attributes.empty())
         options_.arrays.back().attributes = std::move(attributes);
       options_.arrays.back().texts = TextsOf(array);
+      options_.arrays.back().vertex_type = nb::cast<std::string>(array[5]);
     }
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));

@@ -213,6 +213,7 @@ struct AddArguments {
   std::string dtype;
   std::string ids;  ///< a file; empty if not given
   std::string layout = "row";
+  std::string vertex_type;  ///< empty: the array is not bound to a type
   bool new_version = false;
   bool live = false;
   std::uint64_t keep = 0;
@@ -226,6 +227,7 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
   options.file = FileArrayOf(arguments.name, arguments.rows, arguments.dtype);
   if (!arguments.ids.empty()) options.ids = Path(arguments.ids);
   options.layout = LayoutOf(arguments.layout);
+  options.file.vertex_type = arguments.vertex_type;
   options.new_version = arguments.new_version;
   options.live = arguments.live;
   options.keep = arguments.keep;
@@ -241,6 +243,7 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
   result["name"] = ShownName(report.array.name);
   result["rows_given"] = report.rows_given;
   result["rows_read"] = report.rows_read;
+  result["vertices"] = report.vertices;
   result["dropped_versions"] = nb::cast(report.dropped_versions);
   result["seconds"] = report.seconds;
   return result;
@@ -267,6 +270,7 @@ void BindArrayChanges(nb::module_& module) {
       .def_rw("dtype", &A::dtype)
       .def_rw("ids", &A::ids)
       .def_rw("layout", &A::layout)
+      .def_rw("vertex_type", &A::vertex_type)
       .def_rw("new_version", &A::new_version)
       .def_rw("live", &A::live)
       .def_rw("keep", &A::keep)

@@ -1,6 +1,7 @@
 #include "rhizome/loader.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -24,6 +25,7 @@ namespace {
 struct LoaderArguments {
   SamplerArguments sampler;
   std::string features;
+  std::vector<std::pair<std::string, std::string>> inputs;  ///< instead: arrays by vertex type
   bool normalize = false;
   std::string labels;  ///< empty if there are no labels
   nb::object seeds = nb::none();
@@ -46,6 +48,8 @@ LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& argum
   LoaderOptions options;
   options.sampler = Take(Unlocked([&] { return SamplerOptionsOf(graph, arguments.sampler); }));
   options.features = arguments.features;
+  for (const auto& [type, array] : arguments.inputs)
+    options.inputs.push_back({.vertex_type = type, .array = array});
   options.normalize = arguments.normalize;
   options.labels = arguments.labels;
   if (!arguments.seeds.is_none()) {
@@ -188,7 +192,7 @@ NewArray<std::int64_t> EdgesOfHops(const Minibatch& minibatch) {
 struct Parts {
   NewArray<std::int64_t> vertices, edge_index, hops, edge_hops, edge_ids, seed_of, seed_times,
       labels;
-  NewArray<TypeId> types;
+  NewArray<TypeId> types, vertex_types;
   NewArray<float> weights;
 };
 
@@ -206,37 +210,97 @@ Parts PartsOf(const Loading& loading, const Minibatch& minibatch) {
           .seed_times = Copy<std::int64_t>(minibatch.seed_times),
           .labels = Copy<std::int64_t>(minibatch.labels),
           .types = Copy<TypeId>(minibatch.types),
+          .vertex_types = Copy<TypeId>(minibatch.vertex_types),
           .weights = Copy<float>(minibatch.weights)};
 }
 
+/// Indices of some rows; absent: all rows, in order.
+using Picked = std::optional<std::vector<std::uint32_t>>;
+
 /// Copies rows from the cache into a new array.
-nb::object CopyOf(const FeatureRows& features) {
-  auto [array, bytes] = NewRows(features.type(), features.rows(), features.dim());
+nb::object CopyOf(const FeatureRows& features, const Picked& picked = std::nullopt) {
+  const std::size_t count = picked ? picked->size() : features.rows();
+  auto [array, bytes] = NewRows(features.type(), count, features.dim());
   Unlocked([&, &bytes = bytes] {
     const std::size_t size = features.row_bytes();
-    for (std::size_t i = 0; i < features.rows(); ++i)
-      std::memcpy(bytes.data() + i * size, features.row(i).data(), size);
+    for (std::size_t i = 0; i < count; ++i)
+      std::memcpy(bytes.data() + i * size, features.row(picked ? (*picked)[i] : i).data(), size);
   });
   return array;
 }
 
-/// Returns (table, place): row i is table[place[i]]. The table is a view of the cache that keeps
-/// the rows and the loader alive.
-nb::object ViewOf(std::shared_ptr<Loading> loading, FeatureRows features) {
-  auto* lent = new LentRows{std::move(loading), std::move(features)};
+/// Returns a view of the cache that keeps the rows and the loader alive.
+nb::object TableOf(LentRows* lent) {
   const nb::capsule owner(lent, &LentRows::Return);
   const FeatureRows& rows = lent->rows;
   const std::size_t shape[2] = {rows.table().size() / std::max<std::size_t>(rows.row_bytes(), 1),
                                 rows.dim()};
   const auto half =
       nb::dlpack::dtype{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
-  NewArray<std::int64_t> place(rows.rows());
-  for (std::size_t i = 0; i < rows.rows(); ++i)
-    place.span()[i] = rows.place().empty() ? static_cast<std::int64_t>(i) : rows.place()[i];
-  return nb::make_tuple(nb::cast(nb::ndarray<nb::numpy, nb::ro>(
-                            rows.table().data(), 2, shape, owner, nullptr,
-                            rows.type() == DataType::kFloat16 ? half : nb::dtype<float>())),
-                        std::move(place).ToNumpy());
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(
+      rows.table().data(), 2, shape, owner, nullptr,
+      rows.type() == DataType::kFloat16 ? half : nb::dtype<float>()));
+}
+
+nb::object PlacesOf(const FeatureRows& rows, const Picked& picked = std::nullopt) {
+  NewArray<std::int64_t> places(picked ? picked->size() : rows.rows());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t row = picked ? (*picked)[i] : i;
+    places.span()[i] = rows.place().empty() ? static_cast<std::int64_t>(row) : rows.place()[row];
+  }
+  return std::move(places).ToNumpy();
+}
+
+/// Returns (table, place): row i is table[place[i]].
+nb::object ViewOf(std::shared_ptr<Loading> loading, FeatureRows features) {
+  auto* lent = new LentRows{std::move(loading), std::move(features)};
+  nb::object table = TableOf(lent);
+  return nb::make_tuple(std::move(table), PlacesOf(lent->rows));
+}
+
+/// Returns the rows of an input that belong to vertices of a type.
+std::vector<std::uint32_t> RowsOfType(const Minibatch& minibatch, const MinibatchInput& input,
+                                      TypeId type) {
+  std::vector<std::uint32_t> rows;
+  const std::vector<TypeId>& types = minibatch.vertex_types;
+  for (std::size_t i = 0; i < input.features.rows(); ++i) {
+    const std::size_t vertex = input.vertices.empty() ? i : input.vertices[i];
+    if (types.empty() || types[vertex] == type) rows.push_back(static_cast<std::uint32_t>(i));
+  }
+  return rows;
+}
+
+/// Returns the rows by the name of a vertex type, as CopyOf or ViewOf do. Types without an array
+/// are left out.
+nb::dict RowsByType(const std::shared_ptr<Loading>& loading, Minibatch& minibatch, bool zero_copy) {
+  const std::vector<FeatureInput>& wanted = loading->loader->inputs();
+  if (minibatch.inputs.empty()) {  // all types share an array
+    minibatch.inputs.push_back({.array = wanted.front().array});
+    minibatch.inputs.front().features = std::move(minibatch.features);
+  }
+  nb::dict result;
+  for (MinibatchInput& input : minibatch.inputs) {
+    std::vector<std::pair<TypeId, Picked>> parts;
+    Unlocked([&] {
+      for (std::size_t type = 0; type < wanted.size(); ++type) {
+        const auto id = static_cast<TypeId>(type);
+        if (wanted[type].array == input.array)
+          parts.emplace_back(id, RowsOfType(minibatch, input, id));
+      }
+    });
+    LentRows* lent = nullptr;
+    nb::object table;
+    if (zero_copy) {
+      lent = new LentRows{loading, std::move(input.features)};
+      table = TableOf(lent);
+    }
+    for (const auto& [type, picked] : parts) {
+      result[wanted[type].vertex_type.c_str()] =
+          zero_copy ? nb::object(nb::make_tuple(table, PlacesOf(lent->rows, picked)))
+                    : CopyOf(input.features, picked);
+    }
+  }
+  return result;
 }
 
 /// Python binding of the loader. Next (1) waits for a minibatch; (2) converts it to arrays without
@@ -249,6 +313,7 @@ class PyLoader {
         disjoint_(arguments.sampler.disjoint),
         temporal_(!arguments.sampler.times.empty() || !arguments.sampler.vertex_times.empty()),
         labels_(!arguments.labels.empty()),
+        by_type_(!arguments.inputs.empty()),
         loading_(graph.handle(), OpenLoader(graph, arguments)) {}
 
   /// Returns the next minibatch as a tuple, or None at the end of an epoch.
@@ -257,12 +322,12 @@ class PyLoader {
     std::optional<Minibatch> minibatch = Take(TakeNext(*loading));
     if (!minibatch) return nb::none();
     Parts parts = Unlocked([&] { return PartsOf(*loading, *minibatch); });
-    FeatureRows features = std::move(minibatch->features);
     const auto number = std::pair(minibatch->epoch, minibatch->number);
     const std::size_t seeds = minibatch->seed_count, edges = minibatch->neighbors.size();
     const std::uint64_t tag = minibatch->tag;
-    nb::object rows = zero_copy ? ViewOf(loading, std::move(features)) : CopyOf(features);
-    Unlocked([&] { features = {}; });
+    const bool has_types = !minibatch->vertex_types.empty();
+    nb::object rows = RowsOf(loading, *minibatch, zero_copy);
+    Unlocked([&] { minibatch.reset(); });
     const auto optional = [](bool wanted, auto&& array) {
       return wanted ? std::move(array).ToNumpy() : nb::object(nb::none());
     };
@@ -275,12 +340,19 @@ class PyLoader {
         optional(loading->graph->info().weighted, std::move(parts.weights)),
         optional(edge_ids_, std::move(parts.edge_ids)),
         optional(disjoint_, std::move(parts.seed_of)),
-        optional(temporal_, std::move(parts.seed_times)), number.first, number.second, tag);
+        optional(temporal_, std::move(parts.seed_times)),
+        optional(has_types, std::move(parts.vertex_types)), number.first, number.second, tag);
   }
 
   std::uint64_t seed_count() const { return Here()->loader->seed_count(); }
   std::uint64_t minibatches_of_epoch() const { return Here()->loader->minibatches_of_epoch(); }
   std::int64_t classes() const { return Here()->loader->classes(); }
+  std::vector<std::pair<std::string, std::string>> inputs() const {
+    std::vector<std::pair<std::string, std::string>> arrays;
+    for (const FeatureInput& input : Here()->loader->inputs())
+      arrays.emplace_back(input.vertex_type, input.array);
+    return arrays;
+  }
 
   nb::dict Report() const {
     const LoaderReport report = Here()->report;
@@ -291,6 +363,14 @@ class PyLoader {
     result["wait_seconds"] = report.wait_seconds;
     MinibatchCosts::Each([&](const char* name, const auto& figure) { result[name] = figure; },
                          report.costs);
+    nb::dict reads;
+    for (const InputReads& input : report.inputs) {
+      nb::dict counts;
+      RowReads::Each([&](const char* name, const auto& figure) { counts[name] = figure; },
+                     input.reads);
+      reads[input.array.c_str()] = counts;
+    }
+    result["reads"] = reads;
     return result;
   }
 
@@ -304,6 +384,9 @@ class PyLoader {
     result["neighbor_cache"] = memory.neighbor_cache;
     result["total"] = memory.total_bytes();
     result["superbatch"] = memory.superbatch;
+    nb::dict caches;
+    for (const InputMemory& input : memory.inputs) caches[input.array.c_str()] = input.cache;
+    result["caches"] = caches;
     return result;
   }
 
@@ -312,6 +395,13 @@ class PyLoader {
     std::shared_ptr<Loading> loading = loading_.Use();
     Check(loading->owner.Check("the loader"));
     return loading;
+  }
+
+  nb::object RowsOf(const std::shared_ptr<Loading>& loading, Minibatch& minibatch,
+                    bool zero_copy) const {
+    if (by_type_) return RowsByType(loading, minibatch, zero_copy);
+    if (zero_copy) return ViewOf(loading, std::move(minibatch.features));
+    return CopyOf(minibatch.features);
   }
 
   /// Waits for the next minibatch, which is taken on a separate thread so that signals are handled.
@@ -338,7 +428,7 @@ class PyLoader {
     return std::move(next.minibatch);
   }
 
-  const bool edge_ids_, disjoint_, temporal_, labels_;
+  const bool edge_ids_, disjoint_, temporal_, labels_, by_type_;
   Handle::Lease<Loading> loading_;
 };
 
@@ -350,6 +440,7 @@ void BindLoader(nb::module_& module) {
       .def(nb::init<>())
       .def_rw("sampler", &A::sampler)
       .def_rw("features", &A::features)
+      .def_rw("inputs", &A::inputs)
       .def_rw("normalize", &A::normalize)
       .def_rw("labels", &A::labels)
       .def_rw("seeds", &A::seeds, nb::arg().none())
@@ -375,8 +466,9 @@ void BindLoader(nb::module_& module) {
       .def_prop_ro("seed_count", &PyLoader::seed_count)
       .def_prop_ro("minibatches_of_epoch", &PyLoader::minibatches_of_epoch)
       .def_prop_ro("classes", &PyLoader::classes)
+      .def_prop_ro("inputs", &PyLoader::inputs)
       .def("report", &PyLoader::Report, nb::sig("def report(self) -> dict[str, typing.Any]"))
-      .def("memory", &PyLoader::Memory, nb::sig("def memory(self) -> dict[str, int]"));
+      .def("memory", &PyLoader::Memory, nb::sig("def memory(self) -> dict[str, typing.Any]"));
   module.def("policies", [] {
     std::vector<std::string> names;
     for (const PolicyKind kind : AllPolicies()) names.emplace_back(PolicyName(kind));

@@ -23,6 +23,20 @@ inline constexpr std::string_view kDimensionAttribute = "dimension";
 /// Returns whether the array has a row for each edge of a partition instead of each vertex.
 bool IsOfEdges(const ArrayEntry& entry);
 
+/// The attribute of an array that is bound to one vertex type: the name of the type. Its rows are
+/// still numbered as the graph's. Rows of other vertices hold the fill value (FillOtherRows), and a
+/// chunk with only such rows has no file (FORMAT.md, "Bound arrays"). A sidecar has the attribute
+/// of its array.
+inline constexpr std::string_view kVertexTypeAttribute = "vertex_type";
+
+/// Returns the name of the vertex type that the array is bound to; empty if it is not bound.
+std::string_view BoundType(const ArrayEntry& entry);
+std::string_view BoundType(std::span<const std::pair<std::string, std::string>> attributes);
+
+/// Fills `out`, one or more rows, with the array's fill value: the rows of a bound array that
+/// belong to vertices of other types.
+void FillOtherRows(const ArrayEntry& entry, std::span<std::byte> out);
+
 /// The row of a vertex for which no row was provided. It is zero, except in `label` and `split` and
 /// in arrays with the attribute `missing`: there it is -1 (signed integers) or 255 (uint8), meaning
 /// "none", because zero would mean class 0 or the training set.
@@ -32,6 +46,10 @@ MissingRow MissingRowOf(const ArrayEntry& entry);
 /// Fills `out`, one or more rows, with such rows.
 void FillMissingRows(MissingRow missing, std::span<std::byte> out);
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
+
+/// Fills `out`, one or more rows that a repair could not save. Edges get the null of their
+/// attribute: NaN, or the attribute `null`, or 0 if it has none.
+void FillLostRows(const ArrayEntry& entry, std::span<std::byte> out);
 
 /// The attribute `missing`: "-1" in arrays of signed integers, "255" in arrays of uint8. Any other
 /// value means zeros.
@@ -78,7 +96,7 @@ inline constexpr std::string_view kLabelNamesAttribute = "label_names";
 
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows in
 /// the format of DescribeRows, by their row numbers at the time of the repair. They have the values
-/// of FillMissingRows.
+/// of FillLostRows.
 inline constexpr std::string_view kLostRowsAttribute = "lost_rows";
 
 /// Checks that a user may give a new array this name, when an array is created or renamed. The name

@@ -27,20 +27,22 @@ class ArrayFiles {
   /// Returns the file of a chunk. Returns nullptr if too many files are in use and `must` is false;
   /// a caller that holds files must then finish its reads and release some. Errors: kCorruption,
   /// the file is missing or its length differs from the manifest; kInvalidArgument, no such chunk,
-  /// or this is a forked child; errors of FileSystem::OpenRead.
+  /// it has no file, or this is a forked child; errors of FileSystem::OpenRead.
   Result<std::shared_ptr<ReadableFile>> Open(std::uint64_t chunk, bool must)
       RHIZOME_EXCLUDES(mutex_);
 
  private:
-  Result<std::shared_ptr<ReadableFile>> OpenChunk(std::uint64_t chunk) const;
+  Result<std::shared_ptr<ReadableFile>> OpenChunk(std::uint64_t slot) const;
   void CloseUnused() RHIZOME_REQUIRES(mutex_);
 
   FileSystem& fs_;
   const Path root_;
   const bool direct_;
   const std::size_t max_open_;
-  std::vector<FileEntry> chunks_;
-  const OwnerProcess owner_;  // in a fork, mutex_ may remain locked forever
+  std::uint64_t chunk_count_ = 0;
+  ChunkSlots slots_;
+  std::vector<FileEntry> chunks_;  // by slot, as files_
+  const OwnerProcess owner_;       // in a fork, mutex_ may remain locked forever
   Mutex mutex_;
   std::vector<std::shared_ptr<ReadableFile>> files_ RHIZOME_GUARDED_BY(mutex_);  // null: not open
   std::size_t open_ RHIZOME_GUARDED_BY(mutex_) = 0;

@@ -10,6 +10,9 @@
 #include "storage/array/array_versions.h"
 #include "storage/array/codec_table.h"
 #include "storage/array/coordinate_names.h"
+#include "storage/array/fill_value.h"
+#include "storage/array/type_names.h"
+#include "storage/base/little_endian.h"
 #include "storage/base/mutant.h"
 #include "storage/base/utf8.h"
 #include "storage/io/files.h"
@@ -98,6 +101,23 @@ bool IsDimensionName(std::string_view name) {
   return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
 }
 
+/// Checks the rules for an array that is bound to a vertex type.
+Status CheckBound(const ArrayEntry& entry) {
+  const auto is = [](std::string_view key) {
+    return [key](const auto& fact) { return fact.first == key; };
+  };
+  if (std::ranges::none_of(entry.attributes, is(kVertexTypeAttribute))) return Status::Ok();
+  if (const Status name = CheckTypeName("vertex type", BoundType(entry)); !name.ok())
+    return Bad(entry, name.message());
+  if (std::ranges::any_of(entry.attributes, is(kDimensionAttribute)))
+    return Bad(entry,
+               "the attribute 'vertex_type' is for arrays of vertices, but this one has the "
+               "attribute 'dimension', so it has a row for each edge");
+  if (entry.form == ArrayForm::kZeroFill)
+    return Bad(entry, "an array of form 1 cannot have the attribute 'vertex_type'");
+  return Status::Ok();
+}
+
 bool IsPathCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '-';
@@ -116,6 +136,7 @@ bool IsPathName(std::string_view name) {
 ///   3. The shape has chunks of at most kMaxChunkBytes, and sizes that do not overflow.
 ///   4. A shard consists of whole inner chunks, at most kMaxInnerChunksOfShard.
 ///   5. Attributes are sorted, short and UTF-8.
+///   6. An array that is bound to a vertex type has a valid one, and rows of vertices.
 Status internal::CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", entry.name));
   if (DataTypeBytes(entry.dtype) == 0)
@@ -127,7 +148,8 @@ Status internal::CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckCodec(entry));
   RHIZOME_RETURN_IF_ERROR(CheckShape(entry));
   RHIZOME_RETURN_IF_ERROR(CheckShards(entry));
-  return CheckAttributes(entry);
+  RHIZOME_RETURN_IF_ERROR(CheckAttributes(entry));
+  return CheckBound(entry);
 }
 
 Status internal::CheckStoredArray(const ArrayEntry& entry) {
@@ -148,6 +170,14 @@ std::string_view FirstDimension(const ArrayEntry& entry) {
 bool IsOfEdges(const ArrayEntry& entry) {
   return FirstDimension(entry).starts_with(kEdgeDimensionPrefix);
 }
+
+std::string_view BoundType(ArrayAttributes attributes) {
+  for (const auto& [key, value] : attributes)
+    if (key == kVertexTypeAttribute) return value;
+  return {};
+}
+
+std::string_view BoundType(const ArrayEntry& entry) { return BoundType(entry.attributes); }
 
 bool HasTexts(const ArrayEntry& entry) {
   return std::any_of(entry.attributes.begin(), entry.attributes.end(), [](const auto& fact) {
@@ -226,8 +256,31 @@ void FillMissingRows(MissingRow missing, std::span<std::byte> out) {
   std::fill(out.begin(), out.end(), none ? std::byte{0xFF} : std::byte{0});
 }
 
+void FillOtherRows(const ArrayEntry& entry, std::span<std::byte> out) {
+  const auto fill = [&](auto value) {
+    for (std::size_t at = 0; at + sizeof(value) <= out.size(); at += sizeof(value))
+      StoreLittle(out.data() + at, value);
+  };
+  VisitFillValue(entry.dtype, [&](auto value) {
+    if constexpr (requires { value.bits; })
+      fill(value.bits);
+    else
+      fill(value);
+  });
+}
+
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out) {
   FillMissingRows(MissingRowOf(entry), out);
+}
+
+void FillLostRows(const ArrayEntry& entry, std::span<std::byte> out) {
+  if (!IsOfEdges(entry)) return FillMissingRows(entry, out);
+  const auto null = NullOf(entry.attributes);
+  if (entry.dtype == DataType::kInt64)
+    for (std::size_t at = 0; at + sizeof(std::int64_t) <= out.size(); at += sizeof(std::int64_t))
+      StoreLittle(out.data() + at, null.value_or(0));
+  else
+    FillOtherRows(entry, out);
 }
 
 MissingRow MissingRowOf(const ArrayEntry& entry) {

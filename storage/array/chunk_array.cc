@@ -139,11 +139,18 @@ Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_byt
   return std::max(kUnit, AlignUp(rows, kUnit));
 }
 
-Status ChooseChunkRows(ArrayEntry& entry) {
+std::uint64_t RowsOfBoundChunk(std::uint64_t type_rows, std::uint32_t partitions) {
+  constexpr std::uint64_t kChunksOfPartition = 16;
+  const std::uint64_t chunks = kChunksOfPartition * std::max(partitions, 1U);
+  return (type_rows + chunks - 1) / chunks;
+}
+
+Status ChooseChunkRows(ArrayEntry& entry, std::optional<std::uint64_t> rows) {
   constexpr std::uint64_t kMaxInnerBytes = std::uint64_t{64} << 10;
   const bool by_default = entry.chunk_rows == 0;
   if (by_default) {
-    RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(entry.rows, entry.row_bytes()));
+    RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows,
+                             DefaultChunkRows(rows.value_or(entry.rows), entry.row_bytes()));
   }
   std::uint64_t& inner = entry.inner_rows;
   if (inner == kChosenInnerRows) {
@@ -186,6 +193,25 @@ std::string SidecarName(std::string_view array) {
   return fmt::format("{}{}", array, kSidecarSuffix);
 }
 
+std::optional<std::uint64_t> ChunkOfFile(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name == "c.0.0") return 0;
+  if (name.size() < 5 || !name.starts_with("c.") || !name.ends_with(".0")) return std::nullopt;
+  return ParseVersion(name.substr(2, name.size() - 4));
+}
+
+std::vector<std::uint64_t> ListedChunks(const ArrayEntry& entry, std::span<const FileEntry> files) {
+  const std::string prefix = ArrayFolder(entry.name, entry.form) + "/";
+  auto at = std::lower_bound(files.begin(), files.end(), prefix,
+                             [](const FileEntry& file, auto& p) { return file.path < p; });
+  std::vector<std::uint64_t> chunks;
+  for (; at != files.end() && at->path.starts_with(prefix); ++at)
+    if (const auto chunk = ChunkOfFile(at->path); chunk && *chunk < entry.chunk_count())
+      chunks.push_back(*chunk);
+  std::sort(chunks.begin(), chunks.end());
+  return chunks;
+}
+
 ChunkArray::ChunkArray() = default;
 ChunkArray::~ChunkArray() = default;
 
@@ -199,7 +225,8 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
   const Path folder = root / ArrayFolder(entry.name, entry.form);
   // Checked before anything is allocated for the chunks, since a shape may claim any number of
   // them.
-  if (mine.size() != entry.chunk_count() + 1) {
+  const bool bound = !BoundType(entry).empty();
+  if (bound ? mine.size() > entry.chunk_count() + 1 : mine.size() != entry.chunk_count() + 1) {
     return Fail(Corrupt(folder, fmt::format("{} files in the manifest, but {} chunks by the shape",
                                             mine.size(), entry.chunk_count())));
   }
@@ -209,18 +236,38 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
   array->entry_ = entry;
   array->entry_.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.sharded()) array->tables_ = std::make_unique<ShardTables>();
-  array->chunks_.reserve(entry.chunk_count());
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
-    const std::string relative = ChunkPath(entry.name, chunk, entry.form);
-    const FileEntry* file = Find(mine, relative);
-    if (file == nullptr)
-      return Fail(Corrupt(root / relative, "not in the manifest's list of files"));
-    RHIZOME_RETURN_IF_ERROR(CheckChunkSize(root / relative, array->entry_, file->size_bytes));
-    array->chunks_.push_back(*file);
-  }
+  RHIZOME_RETURN_IF_ERROR(array->AddChunks(mine));
   return array;
 } catch (...) {
   return Fail(StatusOfException());
+}
+
+/// Takes the files of the chunks from the array's files. All chunks of an array that is not bound
+/// have one. Memory: for the files that are listed, not for the chunks that the shape claims.
+Status ChunkArray::AddChunks(std::span<const FileEntry* const> files) {
+  const std::string json = ArrayFolder(entry_.name, entry_.form) + "/zarr.json";
+  std::vector<std::pair<std::uint64_t, const FileEntry*>> listed;
+  for (const FileEntry* file : files) {
+    if (file->path == json) continue;
+    const auto chunk = ChunkOfFile(file->path);
+    if (!chunk || *chunk >= entry_.chunk_count() ||
+        file->path != ChunkPath(entry_.name, *chunk, entry_.form))
+      return Corrupt(root_ / file->path, "not the file of a chunk of the array");
+    listed.emplace_back(*chunk, file);
+  }
+  std::sort(listed.begin(), listed.end());
+  const bool bound = !BoundType(entry_).empty();
+  std::vector<std::uint64_t> chunks;
+  for (const auto& [chunk, file] : listed) {
+    if (!bound && chunk != chunks_.size())
+      return Corrupt(root_ / ChunkPath(entry_.name, chunks_.size(), entry_.form),
+                     "not in the manifest's list of files");
+    RHIZOME_RETURN_IF_ERROR(CheckChunkSize(root_ / file->path, entry_, file->size_bytes));
+    chunks_.push_back(*file);
+    if (bound) chunks.push_back(chunk);
+  }
+  slots_ = bound ? ChunkSlots(std::move(chunks)) : ChunkSlots(entry_.chunk_count());
+  return Status::Ok();
 }
 
 std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
@@ -229,16 +276,19 @@ std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
 }
 
 Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const try {
-  if (chunk < chunks_.size()) return &chunks_[chunk];
-  return Fail(
-      Status::InvalidArgument(fmt::format("chunk {} does not exist: array '{}' has {} chunks",
-                                          chunk, ShownName(entry_.name), chunks_.size())));
+  if (HasChunk(chunk)) return &FileAt(chunk);
+  const bool none = chunk < entry_.chunk_count();
+  return Fail(Status::InvalidArgument(
+      fmt::format("chunk {} {}: array '{}' has {} chunks", chunk,
+                  none ? "has no file, as it has no vertex of the array's type" : "does not exist",
+                  ShownName(entry_.name), entry_.chunk_count())));
 } catch (...) {
   return Fail(StatusOfException());
 }
 
 /// Reads a chunk in these steps:
-///   1. Opens the chunk's file, and compares its length with the manifest.
+///   1. Opens the chunk's file, and compares its length with the manifest. Without a file, the rows
+///      are the fill value.
 ///   2. Reads the whole file: a full raw chunk into `out`, any other into the caller's or a local
 ///      buffer.
 ///   3. Compares its bytes with the manifest's checksum or hash (CheckAgainstManifest).
@@ -251,7 +301,11 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
         fmt::format("array '{}': chunk {} does not exist, or the buffer does not have its {} bytes",
                     ShownName(entry_.name), chunk, out.size())));
   }
-  const FileEntry& expected = chunks_[chunk];
+  if (!HasChunk(chunk)) {
+    FillOtherRows(entry_, out);
+    return std::uint64_t{0};
+  }
+  const FileEntry& expected = FileAt(chunk);
   const Path path = root_ / expected.path;
   RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(*fs_, path, options));
   if (file->size_bytes() != expected.size_bytes) {
@@ -284,7 +338,7 @@ Status ChunkArray::DecodeInto(const Path& path, std::uint64_t chunk,
                               std::span<const std::byte> bytes, std::span<std::byte> out) const {
   if (entry_.sharded()) {
     const auto tail = bytes.subspan(bytes.size() - ShardTailBytes(entry_));
-    const auto table = DecodeShardTail(entry_, RowsInChunk(chunk), tail, chunks_[chunk]);
+    const auto table = DecodeShardTail(entry_, RowsInChunk(chunk), tail, FileAt(chunk));
     if (!table) return table.error().WithContext(path.string());
     const std::uint64_t inner_bytes = entry_.inner_rows * entry_.row_bytes();
     for (std::uint64_t inner = 0; inner * inner_bytes < out.size(); ++inner) {
@@ -310,7 +364,7 @@ Status ChunkArray::DecodeInto(const Path& path, std::uint64_t chunk,
 /// is cached, then the inner chunks that contain the rows, in one read.
 Status ChunkArray::ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
                                    std::span<std::byte> out) const {
-  const FileEntry& expected = chunks_[chunk];
+  const FileEntry& expected = FileAt(chunk);
   const Path path = root_ / expected.path;
   RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(*fs_, path));
   if (file->size_bytes() != expected.size_bytes)
@@ -368,7 +422,9 @@ Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
     const std::uint64_t in_chunk = RowsInChunk(chunk);
     const std::uint64_t take = std::min(in_chunk - skip, count - done);
     const auto target = out.subspan(done * row_bytes, take * row_bytes);
-    if (take == in_chunk) {
+    if (!HasChunk(chunk)) {
+      FillOtherRows(entry_, target);
+    } else if (take == in_chunk) {
       RHIZOME_RETURN_IF_ERROR(ReadChunk(chunk, target));
     } else if (entry_.sharded() && take > 0) {
       RHIZOME_RETURN_IF_ERROR(ReadRowsOfShard(chunk, skip, target));

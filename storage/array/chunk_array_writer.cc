@@ -136,6 +136,9 @@ Result<ArrayEntry> SidecarOf(const ArrayEntry& entry) {
   sidecar.array_id = entry.array_id;
   sidecar.form = entry.form;
   RHIZOME_ASSIGN_OR_RETURN(sidecar.chunk_rows, DefaultChunkRows(entry.rows, sidecar.row_bytes()));
+  if (BoundType(entry).empty()) return sidecar;
+  sidecar.chunk_rows = entry.chunk_rows;  // so that the two leave out the same chunks
+  sidecar.attributes.emplace_back(kVertexTypeAttribute, BoundType(entry));
   return sidecar;
 }
 
@@ -162,7 +165,8 @@ Result<ArrayEntry> Normalised(ArrayEntry entry) {
 /// Writes an array in these steps:
 ///   1. MakeFolders creates the folder of the array, and its sidecar's in layout kRow;
 ///   2. WriteChunk computes row checksums (layout kRow), then encodes, writes, hashes and syncs the
-///      file of one chunk; AdoptChunk takes over a chunk that an earlier run wrote;
+///      file of one chunk; AdoptChunk takes over a chunk that an earlier run wrote; LeaveOut notes
+///      a chunk of a bound array that has no file;
 ///   3. Finish checks that no chunk is missing, writes zarr.json and the sidecar, and syncs the
 ///      folders.
 class ChunkArrayWriter::Impl {
@@ -173,7 +177,8 @@ class ChunkArrayWriter::Impl {
         entry_(std::move(entry)),
         sidecar_(std::move(sidecar)),
         row_crcs_(sidecar_ ? entry_.rows : 0),
-        chunks_(entry_.chunk_count()) {}
+        chunks_(entry_.chunk_count()),
+        left_out_(BoundType(entry_).empty() ? 0 : entry_.chunk_count()) {}
 
   Status MakeFolders() {
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, root_ / ArrayFolder(entry_.name, entry_.form)));
@@ -215,6 +220,17 @@ class ChunkArrayWriter::Impl {
     return Status::Ok();
   }
 
+  Status LeaveOut(std::uint64_t chunk) {
+    const MutexLock lock(mutex_);
+    if (chunk >= left_out_.size() || chunks_[chunk])
+      return Status::InvalidArgument(
+          fmt::format("array '{}': chunk {} cannot be left out: there is no such chunk, it was "
+                      "written, or the array is not bound to a vertex type",
+                      ShownName(entry_.name), chunk));
+    left_out_[chunk] = true;
+    return Status::Ok();
+  }
+
   Result<std::vector<FileEntry>> Finish() {
     RHIZOME_ASSIGN_OR_RETURN(std::vector<FileEntry> files, Chunks());
     RHIZOME_RETURN_IF_ERROR(WriteMetadata(entry_, files));
@@ -247,12 +263,21 @@ class ChunkArrayWriter::Impl {
     std::vector<FileEntry> files;
     files.reserve(chunks_.size() + 1);
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+      if (!chunks_[chunk] && IsLeftOut(chunk)) continue;
       if (!chunks_[chunk])
         return Fail(Status::InvalidArgument(
             fmt::format("array '{}': chunk {} was not written", ShownName(entry_.name), chunk)));
       files.push_back(*chunks_[chunk]);
     }
     return files;
+  }
+
+  bool IsLeftOut(std::uint64_t chunk) const RHIZOME_REQUIRES(mutex_) {
+    return chunk < left_out_.size() && left_out_[chunk];
+  }
+  bool IsWithoutSums(std::uint64_t chunk) {
+    const MutexLock lock(mutex_);
+    return IsLeftOut(chunk) && !RHIZOME_MUTANT("checksums of left-out chunks are written");
   }
 
   Status WriteMetadata(const ArrayEntry& entry, std::vector<FileEntry>& files) {
@@ -266,6 +291,7 @@ class ChunkArrayWriter::Impl {
     const auto bytes = std::as_bytes(std::span(row_crcs_));
     const std::uint64_t full_bytes = sidecar_->chunk_rows * sidecar_->row_bytes();
     for (std::uint64_t chunk = 0; chunk < sidecar_->chunk_count(); ++chunk) {
+      if (IsWithoutSums(chunk)) continue;
       const std::uint64_t begin = chunk * full_bytes;
       const auto rows = bytes.subspan(begin, std::min(full_bytes, bytes.size() - begin));
       RHIZOME_ASSIGN_OR_RETURN(files.emplace_back(),
@@ -285,6 +311,7 @@ class ChunkArrayWriter::Impl {
   EncodeBuffers buffers_;
   Mutex mutex_;
   std::vector<std::optional<FileEntry>> chunks_ RHIZOME_GUARDED_BY(mutex_);
+  std::vector<bool> left_out_ RHIZOME_GUARDED_BY(mutex_);  // empty: the array is not bound
 };
 
 Result<std::unique_ptr<ChunkArrayWriter>> ChunkArrayWriter::Create(FileSystem& fs, const Path& root,
@@ -315,6 +342,11 @@ Status ChunkArrayWriter::AdoptChunk(std::uint64_t chunk, const FileEntry& file) 
 } catch (...) {
   return StatusOfException();
 }
+Status ChunkArrayWriter::LeaveOut(std::uint64_t chunk) try {
+  return impl_->LeaveOut(chunk);
+} catch (...) {
+  return StatusOfException();
+}
 Result<std::vector<FileEntry>> ChunkArrayWriter::Finish() {
   return Guarded([&] { return impl_->Finish(); });
 }
@@ -328,7 +360,7 @@ std::vector<ArrayEntry> ChunkArrayWriter::arrays() const {
 
 Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text) try {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root / "arrays"));
-  const std::string plain = EncodeGroupJson(0, {});
+  const std::string plain = EncodeGroupJson(0, {}, {});
   RHIZOME_ASSIGN_OR_RETURN(
       FileEntry file, WriteText(fs, root, std::string(kGroupPath), text.empty() ? plain : text));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(root / "arrays"));

@@ -10,8 +10,8 @@ inline namespace internal {
 
 Status CheckChunkLengths(const ChunkArray& array) {
   if (RHIZOME_MUTANT("claimed lengths are believed")) return Status::Ok();
-  for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk) {
-    const FileEntry& expected = **array.ChunkFile(chunk);
+  for (std::uint64_t slot = 0; slot < array.slots().size(); ++slot) {
+    const FileEntry& expected = **array.ChunkFile(array.slots().ChunkAt(slot));
     const Path path = array.root() / expected.path;
     const auto info = MissingIsDamage(array.fs().Stat(path), path);
     if (!info) return info.error();

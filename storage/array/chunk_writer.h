@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,9 +22,15 @@ namespace RHIZOME_API rhizome {
 /// Errors: kInvalidArgument if 128 rows are more than 64 MiB, or row_bytes is 0.
 Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_bytes);
 
-/// Sets chunk_rows if it is 0, and inner_rows if it is kChosenInnerRows. A chunk_rows that is
-/// chosen for shards is a multiple of inner_rows. Errors: as for DefaultChunkRows.
-Status ChooseChunkRows(ArrayEntry& entry);
+/// Returns `rows` for DefaultChunkRows, for an array that is bound to a type with `type_rows`
+/// vertices in a store of `partitions`: the rows of a type are apart in each partition, so chunks
+/// are small, and few of their rows belong to other types.
+std::uint64_t RowsOfBoundChunk(std::uint64_t type_rows, std::uint32_t partitions);
+
+/// Sets chunk_rows if it is 0, to the default for `rows` rows (unset: the array's), and inner_rows
+/// if it is kChosenInnerRows. A chunk_rows that is chosen for shards is a multiple of inner_rows.
+/// Errors: as for DefaultChunkRows.
+Status ChooseChunkRows(ArrayEntry& entry, std::optional<std::uint64_t> rows = {});
 
 /// Computes the per-row checksum in the sidecar of a row array: the CRC-32C of array id, row number
 /// (8 bytes each, little-endian) and the row's bytes, so that a swapped row or array is detected.
@@ -36,6 +43,13 @@ std::string ArrayFolder(std::string_view array, ArrayForm form = ArrayForm::kMar
 std::string ChunkPath(std::string_view array, std::uint64_t chunk,
                       ArrayForm form = ArrayForm::kMarkedFill);
 std::string SidecarName(std::string_view array);
+
+/// Returns the number in "<folder>/c.<chunk>.0"; nullopt for any other path.
+std::optional<std::uint64_t> ChunkOfFile(std::string_view path);
+
+/// Returns the chunks of an array that `files` list, in ascending order. `files` must be sorted by
+/// path, as the files of a manifest are.
+std::vector<std::uint64_t> ListedChunks(const ArrayEntry& entry, std::span<const FileEntry> files);
 
 /// Returns "<name>" for a file in the folder of an array, in "arrays/", "sums/" or "texts/"; empty
 /// for other files.
@@ -68,9 +82,15 @@ class ChunkArrayWriter {
   /// or has a different length.
   Status AdoptChunk(std::uint64_t chunk, const FileEntry& file);
 
+  /// Leaves out a chunk of an array that is bound to a vertex type (BoundType): it has no vertex of
+  /// the type. The sidecar's chunk is left out, too. Errors: kInvalidArgument, no such chunk, the
+  /// chunk was written, or the array is not bound.
+  Status LeaveOut(std::uint64_t chunk);
+
   /// Writes metadata and sidecar, and syncs the folders. Returns the entries of all files, sorted
   /// by path.
-  /// Errors: kInvalidArgument, a chunk was neither written nor adopted; errors of the FileSystem.
+  /// Errors: kInvalidArgument, a chunk was neither written nor adopted nor left out; errors of the
+  /// FileSystem.
   Result<std::vector<FileEntry>> Finish();
 
   /// The array's entry and, in layout kRow, its sidecar's.

@@ -26,6 +26,7 @@ using Json = ZarrJson;
 constexpr std::string_view kJsonName = "/zarr.json";
 
 Json DataTypeOf(const Coordinate& coordinate, const GenerationInfo& info) {
+  if (coordinate.kind == CoordinateKind::kVertexType) return "int32";
   if (coordinate.kind == CoordinateKind::kVertexId)
     return HasNarrowVertexIds(info.vertices) ? "int32" : "int64";
   return info.id_kind == ExternalIdKind::kString ? "string" : "int64";
@@ -48,6 +49,8 @@ Json CodecsOf(const Json& type) {
 std::string MeaningOf(const Coordinate& coordinate, const Json& type) {
   if (coordinate.kind == CoordinateKind::kVertexId)
     return "vertex id of the row, as the generation has it; -1: the vertex was deleted";
+  if (coordinate.kind == CoordinateKind::kVertexType)
+    return "vertex type of the row: a position in the group's attribute vertex_types";
   return type == "string" ? "external id of the row's vertex; empty: the vertex was deleted"
                           : "external id of the row's vertex; without meaning where the vertex was "
                             "deleted";
@@ -61,7 +64,8 @@ std::vector<std::byte> Sealed(ByteWriter& out) {
 }  // namespace
 
 std::vector<Coordinate> ChooseCoordinates(
-    ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array) {
+    ExternalIdKind ids, std::size_t vertex_types,
+    const std::function<bool(std::string_view name)>& is_array) {
   std::vector<Coordinate> chosen;
   const auto add = [&](CoordinateKind kind) {
     std::string name(PlainCoordinateName(kind));
@@ -70,6 +74,7 @@ std::vector<Coordinate> ChooseCoordinates(
   };
   if (ids != ExternalIdKind::kDense) add(CoordinateKind::kExternalId);
   add(CoordinateKind::kVertexId);
+  if (vertex_types > 1) add(CoordinateKind::kVertexType);
   return chosen;
 }
 
@@ -136,13 +141,22 @@ std::string EncodeCoordinateJson(const Coordinate& coordinate, const GenerationI
   return json.Dump(2) + "\n";
 }
 
-std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates) {
+std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates,
+                            std::span<const std::string> vertex_types) {
   Json attributes = Json::Object();
   if (!coordinates.empty()) {
     std::string names;
     for (const Coordinate& one : coordinates) names += (names.empty() ? "" : " ") + one.name;
     attributes.Set("coordinates", std::move(names));
-    attributes.Set("rhizome", Json::Object().With("generation", std::to_string(generation)));
+    Json ours = Json::Object().With("generation", std::to_string(generation));
+    const bool typed = std::ranges::any_of(
+        coordinates, [](const Coordinate& one) { return one.kind == CoordinateKind::kVertexType; });
+    if (typed) {
+      Json types = Json::Array();
+      for (const std::string& type : vertex_types) types.Add(type);
+      ours.Set("vertex_types", std::move(types));
+    }
+    attributes.Set("rhizome", std::move(ours));
   }
   Json json = Json::Object();
   json.Set("zarr_format", 3);

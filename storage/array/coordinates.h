@@ -23,11 +23,12 @@ struct Coordinate {
   friend bool operator==(const Coordinate&, const Coordinate&) = default;
 };
 
-/// Returns the coordinates of a new generation, sorted by name: `vertex_id` and, unless external
-/// ids are the vertex ids, `external_id`. Underscores are appended while an array has the same
-/// name.
+/// Returns the coordinates of a new generation, sorted by name: `vertex_id`, `external_id` unless
+/// external ids are the vertex ids, and `vertex_type` if there are several. Underscores are
+/// appended while an array has the same name.
 std::vector<Coordinate> ChooseCoordinates(
-    ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array);
+    ExternalIdKind ids, std::size_t vertex_types,
+    const std::function<bool(std::string_view name)>& is_array);
 
 /// Returns the coordinates whose files a manifest lists, sorted by name; empty for generations of
 /// older builds.
@@ -50,9 +51,10 @@ std::optional<std::uint64_t> ParseCoordinateChunk(const Coordinate& coordinate,
 std::string EncodeCoordinateJson(const Coordinate& coordinate, const GenerationInfo& info);
 
 /// Creates the zarr.json of a generation's group of arrays. It states the number of the generation
-/// and, in xarray's convention, which arrays are coordinates. Without coordinates it has no
-/// attributes, as in older builds.
-std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates);
+/// and, in xarray's convention, which arrays are coordinates; with a coordinate of vertex types
+/// also `vertex_types`, their names. Without coordinates it has no attributes, as in older builds.
+std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates,
+                            std::span<const std::string> vertex_types);
 
 /// Encodes a chunk of numbers or texts, at most `chunk_rows` of them. It is padded with 0 or empty
 /// texts, and ends in its CRC-32C.

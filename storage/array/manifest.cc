@@ -22,11 +22,12 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic = "RZMANIFE";
-constexpr std::uint32_t kVersion = 5;  // the highest that this build reads
+constexpr std::uint32_t kVersion = 6;  // the highest that this build reads
 constexpr std::uint32_t kVersionOfShards = 2;
 constexpr std::uint32_t kVersionOfForms = 3;
 constexpr std::uint32_t kVersionOfTypes = 4;  // names of types, texts, element types from 7
 constexpr std::uint32_t kVersionOfAddedTexts = 5;
+constexpr std::uint32_t kVersionOfEdgeEnds = 6;  // and of arrays bound to a vertex type
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // magic to length; the body follows
 
@@ -45,7 +46,7 @@ void EncodeNames(ByteWriter& out, const std::vector<std::string>& names) {
   for (const std::string& name : names) out.String(name);
 }
 
-void EncodeInfo(ByteWriter& out, const GenerationInfo& info) {
+void EncodeInfo(ByteWriter& out, const GenerationInfo& info, std::uint32_t version) {
   out.Number(info.vertices);
   out.Number(info.edges);
   out.Number(info.partitions);
@@ -61,6 +62,12 @@ void EncodeInfo(ByteWriter& out, const GenerationInfo& info) {
   out.String(info.order);
   EncodeNames(out, info.vertex_types);
   EncodeNames(out, info.edge_types);
+  if (version < kVersionOfEdgeEnds) return;
+  for (std::size_t type = 0; type < info.edge_types.size(); ++type) {
+    const EdgeEnds ends = type < info.edge_ends.size() ? info.edge_ends[type] : EdgeEnds{};
+    out.Number(ends.source);
+    out.Number(ends.destination);
+  }
 }
 
 void EncodeFile(ByteWriter& out, const FileEntry& file) {
@@ -84,6 +91,10 @@ std::uint32_t VersionOf(const Manifest& manifest) {
   const bool dtypes =
       std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                   [](const ArrayEntry& array) { return array.dtype > DataType::kUint8; });
+  if (!manifest.info.edge_ends.empty()) return kVersionOfEdgeEnds;
+  if (std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
+                  [](const ArrayEntry& array) { return !BoundType(array).empty(); }))
+    return kVersionOfEdgeEnds;
   if (std::any_of(manifest.arrays.begin(), manifest.arrays.end(), HasAddedTexts))
     return kVersionOfAddedTexts;
   if (texts || dtypes || !ArePlainTypes(manifest.info.vertex_types) ||
@@ -159,7 +170,29 @@ std::uint64_t DecodeCount(ByteReader& in, std::string_view field) {
   return value;
 }
 
-GenerationInfo DecodeInfo(ByteReader& in) {
+TypeId DecodeEnd(ByteReader& in, std::size_t vertex_types) {
+  const auto type = in.Number<TypeId>("end of an edge type");
+  if (type != kSeveralTypes && type >= vertex_types)
+    in.Refuse("end of an edge type",
+              fmt::format("is {}, but there are {} vertex types", type, vertex_types));
+  return type;
+}
+
+/// Reads the ends of the edge types. With one vertex type, which an array of a later type requires,
+/// they say nothing, and the result is empty.
+std::vector<EdgeEnds> DecodeEnds(ByteReader& in, const GenerationInfo& info) {
+  std::vector<EdgeEnds> ends;
+  for (std::size_t type = 0; type < info.edge_types.size() && in.ok(); ++type) {
+    const TypeId source = DecodeEnd(in, info.vertex_types.size());
+    ends.push_back({source, DecodeEnd(in, info.vertex_types.size())});
+  }
+  if (info.vertex_types.size() > 1) return ends;
+  if (std::any_of(ends.begin(), ends.end(), [](const EdgeEnds& one) { return one != EdgeEnds(); }))
+    in.Refuse("end of an edge type", "is set, but there is only one vertex type");
+  return {};
+}
+
+GenerationInfo DecodeInfo(ByteReader& in, std::uint32_t version) {
   GenerationInfo info;
   info.vertices = DecodeCount(in, "vertices");
   info.edges = DecodeCount(in, "edges");
@@ -181,6 +214,7 @@ GenerationInfo DecodeInfo(ByteReader& in) {
   info.order = DecodeWord(in, "order");
   info.vertex_types = DecodeNames(in, "vertex type");
   info.edge_types = DecodeNames(in, "edge type");
+  if (version >= kVersionOfEdgeEnds) info.edge_ends = DecodeEnds(in, info);
   return info;
 }
 
@@ -220,6 +254,29 @@ ArrayEntry DecodeArray(ByteReader& in, std::uint32_t version) {
   if (!array.codec.has_level() && array.codec.level != 0)
     in.Refuse("level", "is not zero for codec raw");
   return array;
+}
+
+/// Checks an array that is bound to a vertex type against the rest of the manifest. Only the delta
+/// may have the type; then no chunk is stored.
+Status CheckBinding(const ArrayEntry& array, const Manifest& manifest, std::uint32_t version) {
+  const std::string_view type = BoundType(array);
+  if (type.empty()) return Status::Ok();
+  const auto bad = [&](std::string_view why) {
+    return Status::InvalidArgument(fmt::format("of array '{}' {}", ShownName(array.name), why));
+  };
+  if (version < kVersionOfEdgeEnds)
+    return bad(fmt::format("requires version {}, but the manifest has version {}",
+                           kVersionOfEdgeEnds, version));
+  const auto& types = manifest.info.vertex_types;
+  const bool known = std::find(types.begin(), types.end(), type) != types.end();
+  if (known && types.size() < 2) return bad("is set, but there is only one vertex type");
+  if (!known && !ListedChunks(array, manifest.files).empty())
+    return bad(fmt::format("is '{}', which is not a vertex type: {}; but chunks are stored", type,
+                           ListOfNames(types)));
+  if (array.rows != manifest.info.vertices)
+    return bad(fmt::format("is set, but it has {} rows, and there are {} vertices", array.rows,
+                           manifest.info.vertices));
+  return Status::Ok();
 }
 
 ArrayAlias DecodeAlias(ByteReader& in) {
@@ -323,7 +380,7 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
   ByteWriter body;
   body.Number(manifest.generation);
   body.Number(manifest.version);
-  EncodeInfo(body, manifest.info);
+  EncodeInfo(body, manifest.info, format);
   body.Number<std::uint64_t>(manifest.files.size());
   for (const FileEntry& file : manifest.files) EncodeFile(body, file);
   body.Number<std::uint64_t>(manifest.arrays.size());
@@ -365,7 +422,7 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
   if (manifest.generation == 0) in.Refuse("generation", "is 0");
   manifest.version = in.Number<std::uint64_t>("manifest version");
   if (manifest.version == 0) in.Refuse("manifest version", "is 0");
-  manifest.info = DecodeInfo(in);
+  manifest.info = DecodeInfo(in, format);
   if (manifest.info.vertex_types.empty()) in.Refuse("vertex types", "are missing");
 
   const std::size_t files = in.Count("files", kMinFileBytes, kMaxManifestBytes);
@@ -381,6 +438,8 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
     manifest.arrays.push_back(DecodeArray(in, format));
     if (i > 0 && manifest.arrays[i - 1].name >= manifest.arrays[i].name)
       in.Refuse("name of an array", "is not sorted or not unique");
+    if (in.ok())
+      RefuseIf(in, "vertex_type", CheckBinding(manifest.arrays.back(), manifest, format));
   }
   const std::size_t series = in.Count("series", kMinSeriesBytes, kMaxManifestBytes);
   manifest.series.reserve(series);

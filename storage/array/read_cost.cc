@@ -33,10 +33,10 @@ class Probe {
  public:
   static Result<Probe> Open(const ChunkArray& array, const IoQueueOptions& io) {
     Probe probe;
-    const std::uint64_t chunks = array.entry().chunk_count();
-    const std::uint64_t stride = (chunks + kMaxFiles - 1) / kMaxFiles;
-    for (std::uint64_t chunk = 0; chunk < chunks; chunk += stride) {
-      const FileEntry& entry = **array.ChunkFile(chunk);
+    const std::uint64_t chunks = array.slots().size();
+    const std::uint64_t stride = std::max<std::uint64_t>((chunks + kMaxFiles - 1) / kMaxFiles, 1);
+    for (std::uint64_t slot = 0; slot < chunks; slot += stride) {
+      const FileEntry& entry = **array.ChunkFile(array.slots().ChunkAt(slot));
       if (entry.size_bytes < kLargeBytes) continue;
       RHIZOME_ASSIGN_OR_RETURN(auto file,
                                OpenStored(array.fs(), array.root() / entry.path, {.direct = true}));

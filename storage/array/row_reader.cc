@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "storage/array/array_facts.h"
 #include "storage/array/array_files.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
@@ -94,6 +95,7 @@ class RowReader::Impl {
  private:
   Status CheckOptions() const;
   Status OpenQueue();
+  std::size_t FillUnstored(std::span<RowTarget> targets) const;
   Status Transfer(std::span<RowTarget> targets);
   Result<bool> PlanOne(std::span<RowTarget> targets);
   std::size_t EndOfRead(std::span<RowTarget> targets, std::uint64_t chunk_end,
@@ -118,6 +120,7 @@ class RowReader::Impl {
   Path root_;
   ArrayEntry entry_;
   std::size_t row_bytes_ = 0;
+  ChunkSlots slots_;
   RowReaderOptions options_;
   std::shared_ptr<const RowSums> sums_;
   std::shared_ptr<ArrayFiles> files_;
@@ -159,6 +162,7 @@ Status RowReader::Impl::Init(const ChunkArray& array, std::shared_ptr<const RowS
                              std::shared_ptr<ArrayFiles> files, const RowReaderOptions& options) {
   root_ = array.root();
   entry_ = array.entry();
+  slots_ = array.slots();
   row_bytes_ = entry_.row_bytes();
   options_ = options;
   sums_ = std::move(sums);
@@ -170,6 +174,7 @@ Status RowReader::Impl::Init(const ChunkArray& array, std::shared_ptr<const RowS
 Status RowReader::Impl::InitLike(const Impl& other) {
   root_ = other.root_;
   entry_ = other.entry_;
+  slots_ = other.slots_;
   row_bytes_ = other.row_bytes_;
   options_ = other.options_;
   sums_ = other.sums_;
@@ -200,7 +205,8 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
 }
 
 /// Reads in these steps:
-///   1. Checks and sorts the targets, and loads the checksums that they need.
+///   1. Checks and sorts the targets, fills those whose chunks have no file (FillUnstored), and
+///      loads the checksums that the others need.
 ///   2. Transfer plans reads, each for a run of adjacent targets (PlanOne), submits them in deep
 ///      batches, and reaps them.
 ///   3. Deliver checks each row of a completed read, and copies it to its target.
@@ -214,6 +220,8 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   }
   std::sort(targets.begin(), targets.end(),
             [](const RowTarget& a, const RowTarget& b) { return a.row < b.row; });
+  const std::size_t wanted = targets.size();
+  if (!slots_.all()) targets = targets.first(FillUnstored(targets));
   for (const RowTarget& target : targets)
     RHIZOME_RETURN_IF_ERROR(sums_->Need(static_cast<std::uint64_t>(target.row)));
   planned_ = submitted_ = retired_ = 0;
@@ -224,8 +232,21 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   RHIZOME_DCHECK(!status.ok() || mapped() ||
                  (queue_->in_flight() == 0 && next_target_ == targets.size()));  // invariant (3)
   file_ = nullptr;
-  if (status.ok()) rows_ += targets.size();
+  if (status.ok()) rows_ += wanted;
   return status;
+}
+
+/// Gives the fill value to the targets, sorted by row, whose chunks have no file, and moves them
+/// behind the others. Returns the number of the others.
+std::size_t RowReader::Impl::FillUnstored(std::span<RowTarget> targets) const {
+  const auto unstored =
+      std::stable_partition(targets.begin(), targets.end(), [&](const RowTarget& target) {
+        const auto row = static_cast<std::uint64_t>(target.row);
+        return slots_.Find(row / entry_.chunk_rows) != ChunkSlots::kNone;
+      });
+  for (auto target = unstored; target != targets.end(); ++target)
+    FillOtherRows(entry_, {target->out, row_bytes_});
+  return static_cast<std::size_t>(unstored - targets.begin());
 }
 
 Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {

@@ -51,7 +51,8 @@ class RowReader {
   /// checksums and open files.
   Result<std::unique_ptr<RowReader>> Another() const;
 
-  /// Reads all targets, and sorts `targets` by row. Duplicates are allowed and read once.
+  /// Reads all targets, and sorts `targets` by row (those in chunks without a file, which get the
+  /// fill value of a bound array, come last). Duplicates are allowed and read once.
   /// Errors: kInvalidArgument, a row out of range; kCorruption, naming array and row; kIoError.
   /// After an error the targets' memory is unspecified.
   Status Read(std::span<RowTarget> targets);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_lengths.h"
 #include "storage/array/chunk_writer.h"
@@ -18,7 +19,8 @@ Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
   const ArrayEntry& sums = sidecar.entry();
   if (sums.name == SidecarName(array.name) && sums.dtype == DataType::kUint32 && sums.dim == 1 &&
       sums.rows == array.rows && sums.array_id == array.array_id &&
-      sums.codec.kind == CodecKind::kRaw)
+      sums.codec.kind == CodecKind::kRaw && BoundType(sums) == BoundType(array) &&
+      (BoundType(array).empty() || sums.chunk_rows == array.chunk_rows))
     return CheckChunkLengths(sidecar);
   return Status::Corruption(fmt::format("'{}': '{}' is not the checksum file of array '{}'",
                                         sidecar.root().string(), ShownName(sums.name),
@@ -32,15 +34,17 @@ Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
 RowSums::RowSums(const ArrayEntry& array, const ChunkArray& sidecar)
     : rows_(array.rows),
       chunk_rows_(std::max<std::uint64_t>(sidecar.entry().chunk_rows, 1)),
-      sums_(std::make_unique_for_overwrite<std::uint32_t[]>(array.rows)),
-      loaded_(std::make_unique<std::atomic<bool>[]>(sidecar.entry().chunk_count())) {}
+      slots_(sidecar.slots()),
+      sums_(std::make_unique_for_overwrite<std::uint32_t[]>(
+          slots_.all() ? array.rows : slots_.size() * chunk_rows_)),
+      loaded_(std::make_unique<std::atomic<bool>[]>(slots_.size())) {}
 
 Result<std::shared_ptr<const RowSums>> RowSums::Load(const ArrayEntry& array,
                                                      const ChunkArray& sidecar) try {
   RHIZOME_RETURN_IF_ERROR(CheckSidecar(array, sidecar));
   std::shared_ptr<const RowSums> sums(new RowSums(array, sidecar));
-  for (std::uint64_t chunk = 0; chunk < sidecar.entry().chunk_count(); ++chunk)
-    RHIZOME_RETURN_IF_ERROR(sums->LoadChunkOf(sidecar, chunk));
+  for (std::uint64_t slot = 0; slot < sums->slots_.size(); ++slot)
+    RHIZOME_RETURN_IF_ERROR(sums->LoadChunkOf(sidecar, slot));
   return sums;
 } catch (...) {
   return Fail(StatusOfException());
@@ -61,20 +65,26 @@ Status RowSums::NoRow(std::uint64_t row) const {
       fmt::format("row {} does not exist: there are checksums of {} rows", row, rows_));
 }
 
-Status RowSums::LoadChunk(std::uint64_t chunk) const try {
+Status RowSums::NoSum(std::uint64_t row) const {
+  return Status::Corruption(fmt::format(
+      "row {} has no checksum: the sidecar has no file for its chunk, but the array has", row));
+}
+
+Status RowSums::LoadChunk(std::uint64_t slot) const try {
   RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
   const MutexLock lock(mutex_);
-  if (loaded_[chunk].load(std::memory_order_relaxed)) return Status::Ok();
-  return LoadChunkOf(*sidecar_, chunk);
+  if (loaded_[slot].load(std::memory_order_relaxed)) return Status::Ok();
+  return LoadChunkOf(*sidecar_, slot);
 } catch (...) {
   return StatusOfException();
 }
 
-Status RowSums::LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) const {
-  const std::uint64_t first = chunk * chunk_rows_;
-  const std::span sums(sums_.get() + first, std::min(chunk_rows_, rows_ - first));
+Status RowSums::LoadChunkOf(const ChunkArray& sidecar, std::uint64_t slot) const {
+  const std::uint64_t chunk = slots_.ChunkAt(slot);
+  const std::span sums(sums_.get() + slot * chunk_rows_,
+                       std::min(chunk_rows_, rows_ - chunk * chunk_rows_));
   RHIZOME_RETURN_IF_ERROR(sidecar.ReadChunk(chunk, std::as_writable_bytes(sums)));
-  loaded_[chunk].store(true, std::memory_order_release);
+  loaded_[slot].store(true, std::memory_order_release);
   return Status::Ok();
 }
 

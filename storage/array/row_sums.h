@@ -16,8 +16,8 @@ namespace rhizome {
 inline namespace internal {
 
 /// The checksum of each row of an array (RowCrc), loaded from its sidecar and verified. Load reads
-/// the whole sidecar; with Open, each chunk is loaded when one of its rows is first needed. Memory:
-/// 4 bytes per loaded row.
+/// the whole sidecar; with Open, each chunk is loaded when one of its rows is first needed. Chunks
+/// of a bound array without a file have no checksums. Memory: 4 bytes per loaded row.
 /// Threads: any. Ownership: the sidecar's file system must outlive it.
 class RowSums {
  public:
@@ -32,25 +32,32 @@ class RowSums {
                                                      std::unique_ptr<ChunkArray> sidecar);
 
   /// Ensures that the checksum of `row` is loaded. Errors: kInvalidArgument, no such row, or it
-  /// would have to be loaded in a forked child; kCorruption; kIoError.
+  /// would have to be loaded in a forked child; kCorruption, also if the row's chunk has no
+  /// checksums; kIoError.
   Status Need(std::uint64_t row) const {
     if (row >= rows_) return NoRow(row);
-    const std::uint64_t chunk = row / chunk_rows_;
-    if (loaded_[chunk].load(std::memory_order_acquire)) return Status::Ok();
-    return LoadChunk(chunk);
+    const std::uint64_t slot = slots_.Find(row / chunk_rows_);
+    if (slot == ChunkSlots::kNone) return NoSum(row);
+    if (loaded_[slot].load(std::memory_order_acquire)) return Status::Ok();
+    return LoadChunk(slot);
   }
 
   /// Returns the checksum of a row; Need(row) must have succeeded before.
-  std::uint32_t operator[](std::uint64_t row) const { return sums_[row]; }
+  std::uint32_t operator[](std::uint64_t row) const {
+    if (slots_.all()) return sums_[row];
+    return sums_[slots_.Find(row / chunk_rows_) * chunk_rows_ + row % chunk_rows_];
+  }
 
  private:
   RowSums(const ArrayEntry& array, const ChunkArray& sidecar);
   Status NoRow(std::uint64_t row) const;
-  Status LoadChunk(std::uint64_t chunk) const RHIZOME_EXCLUDES(mutex_);
-  Status LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) const;
+  Status NoSum(std::uint64_t row) const;
+  Status LoadChunk(std::uint64_t slot) const RHIZOME_EXCLUDES(mutex_);
+  Status LoadChunkOf(const ChunkArray& sidecar, std::uint64_t slot) const;
 
   const std::uint64_t rows_;
   const std::uint64_t chunk_rows_;
+  const ChunkSlots slots_;                       // of the sidecar
   const std::unique_ptr<std::uint32_t[]> sums_;  // not initialised: untouched pages use no memory
   const std::unique_ptr<std::atomic<bool>[]> loaded_;
   std::unique_ptr<const ChunkArray> sidecar_;  // null if everything is loaded

@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <cstdint>
-#include <limits>
 
 #include "storage/array/array_rules.h"
 #include "storage/array/codec_table.h"
+#include "storage/array/fill_value.h"
 #include "storage/array/zarr_json.h"
 
 namespace rhizome {
@@ -71,28 +71,15 @@ Json AttributesJson(const ArrayEntry& entry) {
   return Json::Object().With("rhizome", std::move(ours));
 }
 
-/// Returns the fill value, as which Zarr reads a missing chunk. Except for bool, it cannot be
-/// mistaken for a row.
+/// Returns the fill value, as which Zarr reads a missing chunk. FillOtherRows writes it, too.
 Json FillValue(const ArrayEntry& entry) {
   if (entry.form == ArrayForm::kZeroFill) return 0;
-  switch (entry.dtype) {
-    case DataType::kInt64:
-      return std::numeric_limits<std::int64_t>::min();
-    case DataType::kInt32:
-      return std::numeric_limits<std::int32_t>::min();
-    case DataType::kUint32:
-      return std::numeric_limits<std::uint32_t>::max();
-    case DataType::kUint8:
-      return std::numeric_limits<std::uint8_t>::max();
-    case DataType::kInt16:
-      return std::numeric_limits<std::int16_t>::min();
-    case DataType::kInt8:
-      return std::numeric_limits<std::int8_t>::min();
-    case DataType::kBool:
-      return false;
-    default:
+  return VisitFillValue(entry.dtype, [](auto value) -> Json {
+    if constexpr (requires { value.bits; })
       return "NaN";
-  }
+    else
+      return value;
+  });
 }
 
 Json ArrayJson(const ArrayEntry& entry) {

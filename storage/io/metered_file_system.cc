@@ -3,14 +3,17 @@
 #include <utility>
 
 #include "storage/io/forwarding_file_system.h"
+#include "storage/io/updatable_file.h"
 
 namespace rhizome {
 inline namespace internal {
 namespace {
 
-class MeteredReadableFile final : public ReadableFile {
+/// Counts the reads of a ReadableFile or UpdatableFile.
+template <typename File>
+class MeteredReads : public File {
  public:
-  MeteredReadableFile(std::unique_ptr<ReadableFile> file, Metrics& metrics)
+  MeteredReads(std::unique_ptr<File> file, Metrics& metrics)
       : file_(std::move(file)), metrics_(metrics) {}
 
   Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) override {
@@ -27,8 +30,8 @@ class MeteredReadableFile final : public ReadableFile {
     metrics_.Add(Counter::kFileReadBytes, size_bytes);
   }
 
- private:
-  const std::unique_ptr<ReadableFile> file_;
+ protected:
+  const std::unique_ptr<File> file_;
   Metrics& metrics_;
 };
 
@@ -52,7 +55,19 @@ class MeteredWritableFile final : public WritableFile {
   Metrics& metrics_;
 };
 
-class MeteredFileSystem final : public ForwardingFileSystem {
+class MeteredUpdatableFile final : public MeteredReads<UpdatableFile> {
+ public:
+  using MeteredReads::MeteredReads;
+
+  Status WriteAt(std::uint64_t offset_bytes, std::span<const std::byte> bytes) override {
+    Status status = file_->WriteAt(offset_bytes, bytes);
+    if (status.ok()) metrics_.Add(Counter::kFileWriteBytes, bytes.size());
+    return status;
+  }
+  Status Sync() override { return file_->Sync(); }
+};
+
+class MeteredFileSystem final : public ForwardingFileSystem, public UpdatableFiles {
  public:
   MeteredFileSystem(FileSystem& base, Metrics& metrics)
       : ForwardingFileSystem(base), metrics_(metrics) {}
@@ -60,7 +75,7 @@ class MeteredFileSystem final : public ForwardingFileSystem {
   Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,
                                                  const ReadOptions& options) override {
     RHIZOME_ASSIGN_OR_RETURN(auto file, base().OpenRead(path, options));
-    return std::make_unique<MeteredReadableFile>(std::move(file), metrics_);
+    return std::make_unique<MeteredReads<ReadableFile>>(std::move(file), metrics_);
   }
   Result<std::unique_ptr<WritableFile>> CreateFile(const Path& path) override {
     return Metered(base().CreateFile(path));
@@ -68,6 +83,11 @@ class MeteredFileSystem final : public ForwardingFileSystem {
   Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                    std::uint64_t keep_bytes) override {
     return Metered(base().OpenAppend(path, keep_bytes));
+  }
+  Result<std::unique_ptr<UpdatableFile>> OpenUpdatable(const Path& path, std::uint64_t size_bytes,
+                                                       const ReadOptions& options) override {
+    RHIZOME_ASSIGN_OR_RETURN(auto file, rhizome::OpenUpdatable(base(), path, size_bytes, options));
+    return std::make_unique<MeteredUpdatableFile>(std::move(file), metrics_);
   }
 
  private:

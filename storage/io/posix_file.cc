@@ -16,44 +16,33 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-// Linux transfers at most 2 GiB - 4 KiB per read or write call; this is below that.
-constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
+Status CheckRegular(int fd, const Path& path, struct stat& facts) {
+  if (fstat(fd, &facts) != 0) return SystemError(errno, "stat", path);
+  if (S_ISREG(facts.st_mode)) return {};
+  return NotRegular(path);
+}
 
-class PosixReadableFile : public ReadableFile {
- public:
-  PosixReadableFile(Descriptor descriptor, Path path, std::uint64_t size_bytes,
-                    std::uint32_t alignment_bytes)
-      : descriptor_(std::move(descriptor)),
-        path_(std::move(path)),
-        size_bytes_(size_bytes),
-        alignment_bytes_(alignment_bytes) {}
+Result<Descriptor> OpenRegular(const Path& path, int flags) {
+  // O_NONBLOCK, because opening a pipe would wait for its writer. OpenPosixRead clears the flag,
+  // which would change the behaviour of io_uring's reads.
+  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+  return OpenDescriptor(path, kFlags | flags, "open");
+}
 
-  Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) override {
-    const std::size_t want = std::min(out.size(), kMaxTransferBytes);
-    while (true) {
-      const ssize_t got =
-          pread(descriptor_.get(), out.data(), want, static_cast<off_t>(offset_bytes));
-      if (got >= 0) return static_cast<std::size_t>(got);
-      if (errno == EINTR) continue;
-      return Fail(SystemError(
-          errno, fmt::format("read of {} bytes at offset {}", want, offset_bytes), path_));
-    }
+}  // namespace
+
+Result<std::size_t> ReadOnce(int fd, std::uint64_t offset_bytes, std::span<std::byte> out,
+                             const Path& path) {
+  const std::size_t want = std::min(out.size(), kMaxTransferBytes);
+  while (true) {
+    const ssize_t got = pread(fd, out.data(), want, static_cast<off_t>(offset_bytes));
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno == EINTR) continue;
+    return Fail(
+        SystemError(errno, fmt::format("read of {} bytes at offset {}", want, offset_bytes), path));
   }
+}
 
-  std::uint64_t size_bytes() const override { return size_bytes_; }
-  const Path& path() const override { return path_; }
-  int descriptor() const override { return descriptor_.get(); }
-  std::uint32_t alignment_bytes() const override { return alignment_bytes_; }
-
- private:
-  const Descriptor descriptor_;
-  const Path path_;
-  const std::uint64_t size_bytes_;
-  const std::uint32_t alignment_bytes_;
-};
-
-/// Returns the block size of direct reads: offsets, lengths and memory must be multiples of it.
-/// Returns 0 if direct reads are not possible after all.
 std::uint32_t DirectAlignment(int fd) {
 #ifdef STATX_DIOALIGN
   struct statx facts = {};
@@ -75,21 +64,6 @@ std::uint32_t DirectAlignment(int fd) {
   }
   return 0;
 }
-
-Status CheckRegular(int fd, const Path& path, struct stat& facts) {
-  if (fstat(fd, &facts) != 0) return SystemError(errno, "stat", path);
-  if (S_ISREG(facts.st_mode)) return {};
-  return NotRegular(path);
-}
-
-Result<Descriptor> OpenRegular(const Path& path, int flags) {
-  // O_NONBLOCK, because opening a pipe would wait for its writer. OpenPosixRead clears the flag,
-  // which would change the behaviour of io_uring's reads.
-  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
-  return OpenDescriptor(path, kFlags | flags, "open");
-}
-
-}  // namespace
 
 Descriptor::~Descriptor() { static_cast<void>(Close()); }
 
@@ -126,9 +100,9 @@ Result<std::unique_ptr<ReadableFile>> OpenPosixRead(const Path& path, bool direc
   const std::uint32_t unit = direct ? DirectAlignment(descriptor.get()) : 0;
   const int keep = unit != 0 ? O_DIRECT : 0;
   if (fcntl(descriptor.get(), F_SETFL, keep) != 0) return Fail(SystemError(errno, "fcntl", path));
-  return std::make_unique<PosixReadableFile>(std::move(descriptor), path,
-                                             static_cast<std::uint64_t>(facts.st_size),
-                                             std::max<std::uint32_t>(unit, 1));
+  return std::make_unique<PosixReads<ReadableFile>>(std::move(descriptor), path,
+                                                    static_cast<std::uint64_t>(facts.st_size),
+                                                    std::max<std::uint32_t>(unit, 1));
 }
 
 Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,

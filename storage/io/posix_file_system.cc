@@ -93,7 +93,7 @@ Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclus
   return descriptor;
 }
 
-class PosixFileSystem : public FileSystem {
+class PosixFileSystem : public FileSystem, public UpdatableFiles {
  public:
   Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,
                                                  const ReadOptions& options) override {
@@ -109,6 +109,10 @@ class PosixFileSystem : public FileSystem {
 
   Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                    std::uint64_t keep_bytes) override;
+  Result<std::unique_ptr<UpdatableFile>> OpenUpdatable(const Path& path, std::uint64_t size_bytes,
+                                                       const ReadOptions& options) override {
+    return OpenPosixUpdatable(path, size_bytes, options.direct);
+  }
   Status CreateDirectory(const Path& path) override {
     return At(path, "create folder",
               [](const Place& at) { return mkdirat(at.folder(), at.name(), 0777); });

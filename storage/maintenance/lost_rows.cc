@@ -64,6 +64,11 @@ void SoundRows::Lose(std::uint64_t first, std::uint64_t last) {
     lost_.push_back({first, last});
 }
 
+void SoundRows::LoseRows(std::span<const RowRange> rows) {
+  lost_.insert(lost_.end(), rows.begin(), rows.end());
+  std::ranges::sort(lost_, {}, &RowRange::first);
+}
+
 /// Reads what is left of a chunk of layout kRow, and pads it with zeros.
 Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
                                                    std::uint64_t chunk) const {
@@ -78,8 +83,9 @@ Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
 }
 
 /// Compares rows with their checksums, and calls `wrong` for each row that differs. A damaged
-/// checksum matches no row, so the sidecar need not be intact.
-Status SoundRows::CheckRows(std::uint64_t chunk, std::span<const std::byte> rows,
+/// checksum matches no row, so the sidecar need not be intact. Restores rows of a bound array that
+/// should hold the fill value.
+Status SoundRows::CheckRows(std::uint64_t chunk, std::span<std::byte> rows,
                             const std::function<void(std::uint64_t row)>& wrong) const {
   const ArrayEntry* sidecar = FindStoredArray(manifest_->arrays, SidecarName(entry_->name));
   const bool fits = sidecar != nullptr && sidecar->rows == entry_->rows &&
@@ -88,6 +94,8 @@ Status SoundRows::CheckRows(std::uint64_t chunk, std::span<const std::byte> rows
   const std::uint64_t first = chunk * entry_->chunk_rows;
   std::vector<std::byte> sums;
   std::uint64_t loaded = ~std::uint64_t{0};
+  std::vector<std::byte> other(BoundType(*entry_).empty() ? 0 : entry_->row_bytes());
+  FillOtherRows(*entry_, other);
   for (std::uint64_t row = first; row < first + RowsIn(chunk); ++row) {
     std::uint32_t sum = 0;
     if (fits && row / sidecar->chunk_rows != loaded) {
@@ -97,13 +105,17 @@ Status SoundRows::CheckRows(std::uint64_t chunk, std::span<const std::byte> rows
     if (fits)
       std::memcpy(&sum, sums.data() + (row % sidecar->chunk_rows) * sizeof(sum), sizeof(sum));
     const auto bytes = rows.subspan((row - first) * entry_->row_bytes(), entry_->row_bytes());
-    if (!fits || RowCrc(entry_->array_id, row, bytes) != sum) wrong(row);
+    if (fits && RowCrc(entry_->array_id, row, bytes) == sum) continue;
+    if (fits && !other.empty() && RowCrc(entry_->array_id, row, other) == sum)
+      std::copy(other.begin(), other.end(), bytes.begin());
+    else
+      wrong(row);
   }
   return Status::Ok();
 }
 
 Status SoundRows::LookByRows(std::uint64_t chunk) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto rows, ReadLeft(*entry_, chunk));
+  RHIZOME_ASSIGN_OR_RETURN(auto rows, ReadLeft(*entry_, chunk));
   return CheckRows(chunk, rows, [this](std::uint64_t row) { Lose(row, row); });
 }
 
@@ -134,10 +146,15 @@ Result<bool> SoundRows::ReadPiece(std::uint64_t first, std::uint64_t count,
 
 /// Reads the rows of a chunk of layout kRow. Either the file is intact, or each row that is not
 /// lost must match its checksum. The rows will be written with new checksums, so no damage may go
-/// unnoticed here.
+/// unnoticed here. A chunk of a bound array that the manifest does not list has no rows.
 Status SoundRows::ReadRowsOf(std::uint64_t chunk, std::vector<std::byte>& rows) const {
-  RHIZOME_ASSIGN_OR_RETURN(rows, ReadLeft(*entry_, chunk));
   const FileEntry* file = manifest_->FindFile(ChunkPath(entry_->name, chunk));
+  if (file == nullptr && !BoundType(*entry_).empty()) {
+    rows.resize(entry_->chunk_rows * entry_->row_bytes());
+    FillOtherRows(*entry_, rows);
+    return Status::Ok();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(rows, ReadLeft(*entry_, chunk));
   if (file != nullptr && file->size_bytes == rows.size() && Xxh3(rows) == file->xxh3)
     return Status::Ok();
   std::uint64_t wrong = 0;
@@ -175,7 +192,7 @@ Status SoundRows::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) {
     RHIZOME_RETURN_IF_ERROR(read_to(range.first));
     const auto hole =
         out.subspan((range.first - first) * row_bytes, (range.last + 1 - range.first) * row_bytes);
-    FillMissingRows(*entry_, hole);
+    FillLostRows(*entry_, hole);
     row = range.last + 1;
   }
   return read_to(end);

@@ -32,8 +32,9 @@ std::string DescribeRows(std::span<const RowRange> rows);
 /// Finds the rows of a damaged array that are still intact. A row in layout kRow is intact if it
 /// matches its checksum in the sidecar, even in a damaged chunk; a row of a shard if its inner
 /// chunk is intact; any other row if its chunk is intact. In layout kChunk a failed read is
-/// repeated before rows count as lost.
-/// Threads: one at a time. Ownership: file system and manifest must outlive it.
+/// repeated before rows count as lost. In a bound array of layout kRow, a row that has the checksum
+/// of the fill value in the sidecar belongs to a vertex of another type: it is not lost. Threads:
+/// one at a time. Ownership: file system and manifest must outlive it.
 class SoundRows {
  public:
   /// `damaged` are the chunks whose files are damaged or missing. Errors: errors of reading them
@@ -44,7 +45,10 @@ class SoundRows {
   const ArrayEntry& entry() const { return *entry_; }
   const std::vector<RowRange>& lost() const { return lost_; }
 
-  /// Reads the rows of a chunk. Lost rows get the values of FillMissingRows.
+  /// Adds rows of chunks that the manifest does not list.
+  void LoseRows(std::span<const RowRange> rows);
+
+  /// Reads the rows of a chunk. Lost rows get the values of FillLostRows.
   Status ReadChunk(std::uint64_t chunk, std::span<std::byte> out);
 
   /// Creates the file of a chunk of layout kRow in which no row is lost: its rows, padded with
@@ -58,7 +62,7 @@ class SoundRows {
   Status Look(std::uint64_t chunk);
   Status LookByRows(std::uint64_t chunk);
   Status LookByPieces(std::uint64_t chunk);
-  Status CheckRows(std::uint64_t chunk, std::span<const std::byte> rows,
+  Status CheckRows(std::uint64_t chunk, std::span<std::byte> rows,
                    const std::function<void(std::uint64_t row)>& wrong) const;
   Status ReadRowsOf(std::uint64_t chunk, std::vector<std::byte>& rows) const;
   void Lose(std::uint64_t first, std::uint64_t last);

@@ -34,13 +34,16 @@ constexpr std::size_t kInfoOffset = 56;
 constexpr std::size_t kCountBytes = 8;
 constexpr std::size_t kSealBytes = 4;
 
-// Returns the size of the rule on which generations to keep, which follows the series if any array
-// has a form other than kZeroFill.
+// The size of the rule on which generations to keep.
+constexpr std::size_t kRuleBytes = sizeof(KeepRule::generations) + sizeof(KeepRule::bytes);
+
+// Returns the size of that rule behind the series, where it is if any array has a form other than
+// kZeroFill.
 std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
   const bool there = std::any_of(arrays.begin(), arrays.end(), [](const ArrayEntry& array) {
     return array.form != ArrayForm::kZeroFill;
   });
-  return there ? sizeof(KeepRule::generations) + sizeof(KeepRule::bytes) : 0;
+  return there ? kRuleBytes : 0;
 }
 
 // MostLike searches for the beginning of the list of files up to kMaxInfoBytes after the head, and
@@ -62,7 +65,8 @@ class Pieces {
   Bytes Info(const GenerationInfo& info) const {
     Manifest manifest;
     manifest.info = info;
-    return Copy(Cut(Encode(manifest), kInfoOffset, 3 * kCountBytes + kSealBytes));
+    const std::size_t keep_bytes = info.edge_ends.empty() ? 0 : kRuleBytes;
+    return Copy(Cut(Encode(manifest), kInfoOffset, 3 * kCountBytes + keep_bytes + kSealBytes));
   }
   Bytes Files(std::vector<FileEntry> files) const {
     Manifest manifest;
@@ -77,11 +81,20 @@ class Pieces {
     manifest.series = std::move(series);
     return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_ + kCountBytes, kSealBytes));
   }
-  /// `arrays` determine the version of the format.
-  Bytes Head(std::vector<ArrayEntry> arrays) const {
+  /// Returns the tail of a manifest that has the ends of edge types but no arrays.
+  Bytes TailWithoutArrays(std::vector<ArraySeries> series, const KeepRule& keep = {}) const {
+    Manifest manifest;
+    manifest.keep = keep;
+    manifest.series = std::move(series);
+    manifest.info.edge_ends.emplace_back();  // sets the version; there is no edge type
+    return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_ + kCountBytes, kSealBytes));
+  }
+  /// `arrays`, and whether the ends of edge types are stored, determine the version of the format.
+  Bytes Head(std::vector<ArrayEntry> arrays, bool ends) const {
     constexpr std::size_t kLengthOffset = 32;  // storage/FORMAT.md, "Manifest"
     Manifest manifest;
     manifest.arrays = std::move(arrays);
+    if (ends) manifest.info.edge_ends.emplace_back();
     Bytes head = Encode(manifest);
     head.resize(kInfoOffset);
     StoreLittle(head.data() + kLengthOffset, record_.manifest_bytes);
@@ -128,7 +141,7 @@ class ManifestRepair {
     RHIZOME_RETURN_IF_ERROR(HashFiles());
     RHIZOME_RETURN_IF_ERROR(ReadArrays());
     RHIZOME_RETURN_IF_ERROR(ReadSiblings());
-    head_ = pieces_.Head(arrays_);
+    heads_ = {pieces_.Head(arrays_, false), pieces_.Head(arrays_, true)};
     std::vector<Bytes> lists = {pieces_.Files(files_)};
     const std::set<std::size_t> starts = StartsOf(lists.front());
     for (const std::size_t start : starts) {
@@ -186,6 +199,7 @@ class ManifestRepair {
 
   Status ReadSiblings() {
     tails_.push_back(pieces_.Tail(arrays_, {}));
+    if (arrays_.empty()) tails_.push_back(pieces_.TailWithoutArrays({}));
     RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(generation_));
     for (const DirectoryEntry& entry : entries) {
       if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
@@ -194,6 +208,8 @@ class ManifestRepair {
       if (!manifest || manifest->generation != record_.generation) continue;
       infos_.push_back(pieces_.Info(manifest->info));
       tails_.push_back(pieces_.Tail(arrays_, manifest->series, manifest->keep));
+      if (arrays_.empty())
+        tails_.push_back(pieces_.TailWithoutArrays(manifest->series, manifest->keep));
     }
     return Status::Ok();
   }
@@ -278,7 +294,14 @@ class ManifestRepair {
   }
 
   std::optional<Bytes> TryPieces(const Bytes& info, const Bytes& list, const Bytes& tail) const {
-    Bytes whole = head_;
+    for (const Bytes& head : heads_)
+      if (auto whole = TryHead(head, info, list, tail)) return whole;
+    return std::nullopt;
+  }
+
+  std::optional<Bytes> TryHead(const Bytes& head, const Bytes& info, const Bytes& list,
+                               const Bytes& tail) const {
+    Bytes whole = head;
     for (const Bytes* piece : {&info, &list, &tail})
       whole.insert(whole.end(), piece->begin(), piece->end());
     const std::size_t body = whole.size();
@@ -303,8 +326,8 @@ class ManifestRepair {
   const Pieces pieces_;
   std::vector<FileEntry> files_;    // sorted by path
   std::vector<ArrayEntry> arrays_;  // sorted by name
-  Bytes head_;
-  std::vector<Bytes> infos_;  // from intact manifests of the generation
+  std::vector<Bytes> heads_;        // without and with the ends of edge types
+  std::vector<Bytes> infos_;        // from intact manifests of the generation
   std::vector<Bytes> tails_;  // arrays from their zarr.json; series from those manifests, or none
 };
 

@@ -10,6 +10,7 @@
 #include "rhizome/array_change.h"
 #include "rhizome/chunk_array.h"
 #include "rhizome/verify.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/array_versions.h"
 #include "storage/array/chunk_writer.h"
@@ -45,6 +46,10 @@ using Kind = DirectoryEntry::Kind;
 constexpr std::string_view kDiffers =
     "was read twice with different results, so nothing was repaired; the disk, its controller or "
     "the memory is faulty";
+constexpr std::string_view kTextsOfCommits =
+    "texts of its codes lost; commits since the last compaction have values of this edge "
+    "attribute, "
+    "so it cannot be dropped";
 constexpr std::string_view kRestore = "restore the store from a backup, or ingest it again";
 
 std::string TimeStamp() {
@@ -59,13 +64,11 @@ std::string TimeStamp() {
 /// Returns the array to which a file of a generation belongs; empty if there is none.
 std::string ArrayOf(std::string_view relative) { return std::string(ArrayOfFile(relative)); }
 
-/// Returns the number in "c.<chunk>.0"; nullopt for any other name.
-std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
-  const std::string name = Path(relative).filename().string();
-  if (!name.starts_with("c.") || !name.ends_with(".0") || name.size() < 5) return std::nullopt;
-  return name == "c.0.0" ? std::optional<std::uint64_t>(0)
-                         : ParseVersion(std::string_view(name).substr(2, name.size() - 4));
-}
+/// The files of an array, and the entries of the array and of its sidecar.
+struct ArrayFiles {
+  std::vector<FileEntry> files;
+  std::vector<ArrayEntry> arrays;
+};
 
 /// A file system for a caller that already holds a lock and keeps it: taking this lock always
 /// succeeds.
@@ -131,10 +134,19 @@ class Repair {
   Status QuarantineArray(const std::string& array);
   std::string HowLost(const std::string& array, const std::set<std::uint64_t>& chunks,
                       const SoundRows& rows, bool fill) const;
+  Status FindFaults();
+  void NoteChunkFault(const ChunkFault& fault);
+  bool IsLeftOut(const ArrayEntry& entry, std::uint64_t chunk,
+                 const std::vector<std::uint64_t>& listed) const;
+  Status RewriteBoundArrays();
+  Status RewriteEnds();
   Status TakeCareOfLostArrays();
   Result<bool> TryRows(const std::string& file, const FileEntry& entry, const ArrayEntry& array,
                        std::uint64_t chunk);
   Status FillHoles(SoundRows& rows);
+  Status FillEdgeHoles(SoundRows& rows);
+  Result<ArrayFiles> WriteFilled(SoundRows& rows);
+  Result<bool> HasCommits() const;
   Status ChangeArrays(const std::function<Status(ArrayChange&)>& steps);
   Status TakeScratch();
   Status RemoveScratch();
@@ -158,7 +170,12 @@ class Repair {
   std::set<std::string> done_;  // files that were restored
   std::map<std::string, std::set<std::uint64_t>> lost_chunks_;  // by array
   std::set<std::string> lost_texts_;                            // arrays that lost texts of codes
-  std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;      // quarantine folders
+  ManifestFaults faults_;
+  // Chunks of bound arrays that the manifest lacks, with their rows of the type; by array.
+  std::map<std::string, std::map<std::uint64_t, std::vector<RowRange>>> unlisted_;
+  // Chunks that it should not have; by array. An empty set: only checksums are wrong.
+  std::map<std::string, std::set<std::uint64_t>> superfluous_;
+  std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;  // quarantine folders
 };
 
 /// Returns the store's id from an intact manifest; nullopt if there is none.
@@ -671,7 +688,7 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
     const std::string text = EncodeArrayJson(*array);
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");
   }
-  const auto chunk = ChunkOf(relative);
+  const auto chunk = ChunkOfFile(relative);
   if (!chunk) return Quarantine(file);
   RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, *entry));
   if (done) return Status::Ok();
@@ -758,8 +775,9 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
   const FileEntry* entry = current_->FindFile(relative);
   if (entry == nullptr) return QuarantineEarlier(file, relative);
   if (relative == kGroupPath) {
-    std::string text = EncodeGroupJson(current_->generation, CoordinatesOf(*current_));
-    if (text.size() != entry->size_bytes) text = EncodeGroupJson(0, {});
+    std::string text = EncodeGroupJson(current_->generation, CoordinatesOf(*current_),
+                                       current_->info.vertex_types);
+    if (text.size() != entry->size_bytes) text = EncodeGroupJson(0, {}, {});
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");
   }
   if (!ArrayOf(relative).empty()) return RepairArrayFile(file, relative);
@@ -820,14 +838,83 @@ Status Repair::QuarantineArray(const std::string& array) {
   return Status::Ok();
 }
 
-/// Rewrites the array, with the values of FillMissingRows in the lost rows, and replaces it.
-Status Repair::FillHoles(SoundRows& rows) {
+/// Compares the manifest with order and topology, twice if it is wrong.
+Status Repair::FindFaults() {
+  if (options_.deriver == nullptr || !current_) return Status::Ok();
+  const FileDeriver::Source source{fs_, store_ / generation_, *id_, *current_};
+  RHIZOME_ASSIGN_OR_RETURN(faults_, options_.deriver->FindFaults(source));
+  if (faults_ == ManifestFaults()) return Status::Ok();
+  const std::string manifest = generation_ + "/" + ManifestName(current_->version);
+  RHIZOME_ASSIGN_OR_RETURN(const ManifestFaults second, options_.deriver->FindFaults(source));
+  if (second != faults_)
+    return Status::IoError(fmt::format("'{}' {}", (store_ / manifest).string(), kDiffers));
+  for (const ChunkFault& fault : faults_.chunks) NoteChunkFault(fault);
+  if (faults_.ends) report_.found.push_back({manifest, 0, faults_.what_ends});
+  return Status::Ok();
+}
+
+/// Decides what to do about a wrong chunk. The checksums of a sidecar follow from the rows.
+void Repair::NoteChunkFault(const ChunkFault& fault) {
+  report_.found.push_back({generation_ + "/" + fault.file, 0, fault.what});
+  const std::string_view name = fault.array;
+  if (name.ends_with(kSidecarSuffix)) {
+    superfluous_[std::string(name.substr(0, name.size() - kSidecarSuffix.size()))];
+  } else if (fault.rows.empty()) {
+    superfluous_[fault.array].insert(fault.chunk);
+  } else {
+    unlisted_[fault.array][fault.chunk] = fault.rows;
+    lost_chunks_[fault.array];
+  }
+}
+
+/// Returns whether a chunk of a bound array has no row of its type. `listed` are the chunks that
+/// the manifest lists.
+bool Repair::IsLeftOut(const ArrayEntry& entry, std::uint64_t chunk,
+                       const std::vector<std::uint64_t>& listed) const {
+  if (BoundType(entry).empty()) return false;
+  const auto added = unlisted_.find(entry.name);
+  if (added != unlisted_.end() && added->second.contains(chunk)) return false;
+  const auto removed = superfluous_.find(entry.name);
+  if (removed != superfluous_.end() && removed->second.contains(chunk)) return true;
+  return !std::ranges::binary_search(listed, chunk);
+}
+
+/// Rewrites the bound arrays that lost nothing, with exactly the chunks that they should have.
+Status Repair::RewriteBoundArrays() {
+  for (const auto& [array, chunks] : superfluous_) {
+    if (lost_chunks_.contains(array)) continue;
+    const ArrayEntry& entry = *FindStoredArray(current_->arrays, array);
+    for (const std::uint64_t chunk : chunks)
+      RHIZOME_RETURN_IF_ERROR(
+          Quarantine(generation_ + "/" + ChunkPath(array, chunk, entry.form), /*keep=*/true));
+    report_.rebuilt.push_back({fmt::format("array '{}'", ShownName(array)),
+                               "with the chunks that have rows of its type"});
+    if (options_.dry_run) continue;
+    RHIZOME_ASSIGN_OR_RETURN(
+        auto rows, SoundRows::Find(fs_, store_ / generation_, *current_, array, /*damaged=*/{}));
+    RHIZOME_RETURN_IF_ERROR(FillHoles(rows));
+  }
+  return Status::Ok();
+}
+
+/// Commits the right ends of the edge types.
+Status Repair::RewriteEnds() {
+  if (!faults_.ends) return Status::Ok();
+  report_.rebuilt.push_back(
+      {generation_ + "/" + ManifestName(current_->version), "with the ends that the edges have"});
+  if (options_.dry_run) return Status::Ok();
+  return ChangeArrays([&](ArrayChange& change) { return change.SetEdgeEnds(*faults_.ends); });
+}
+
+/// Writes the array to the scratch folder, with the values of FillLostRows in the lost rows.
+Result<ArrayFiles> Repair::WriteFilled(SoundRows& rows) {
   ArrayEntry entry = rows.entry();
   const std::string array = entry.name;
   std::string lost = DescribeRows(rows.lost());
   if (lost.size() > kMaxAttributeBytes) lost = fmt::format("{} ranges of rows", rows.lost().size());
-  std::erase_if(entry.attributes, [](const auto& one) { return one.first == kLostRowsAttribute; });
   if (!lost.empty()) {
+    std::erase_if(entry.attributes,
+                  [](const auto& one) { return one.first == kLostRowsAttribute; });
     entry.attributes.emplace_back(kLostRowsAttribute, lost);
     std::sort(entry.attributes.begin(), entry.attributes.end());
   }
@@ -835,23 +922,62 @@ Status Repair::FillHoles(SoundRows& rows) {
   RHIZOME_RETURN_IF_ERROR(TakeScratch());
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, ChunkArrayWriter::Create(fs_, Scratch(), entry));
   std::vector<std::byte> bytes;
+  const auto listed = ListedChunks(rows.entry(), current_->files);
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "fill holes",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
                                              .detail = ShownName(array)}));
+    if (IsLeftOut(entry, chunk, listed)) {
+      RHIZOME_RETURN_IF_ERROR(writer->LeaveOut(chunk));
+      continue;
+    }
     bytes.resize(std::min(entry.chunk_rows, entry.rows - chunk * entry.chunk_rows) *
                  entry.row_bytes());
     RHIZOME_RETURN_IF_ERROR(rows.ReadChunk(chunk, bytes));
     RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, bytes));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
-  const std::vector<ArrayEntry> arrays = writer->arrays();
+  ArrayFiles written;
+  RHIZOME_ASSIGN_OR_RETURN(written.files, writer->Finish());
+  written.arrays = writer->arrays();
+  return written;
+}
+
+/// Replaces an array of vertices by one without holes.
+Status Repair::FillHoles(SoundRows& rows) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayFiles written, WriteFilled(rows));
   RHIZOME_RETURN_IF_ERROR(ChangeArrays([&](ArrayChange& change) -> Status {
-    RHIZOME_RETURN_IF_ERROR(change.Replace(array, {arrays, Scratch(), files}));
+    RHIZOME_RETURN_IF_ERROR(
+        change.Replace(rows.entry().name, {written.arrays, Scratch(), written.files}));
     return Status::Ok();
   }));
   return RemoveScratch();
+}
+
+/// Fills the holes of an array of edges. It has no versions, so its lost files are replaced by
+/// others with the same paths. The manifest is committed first: after a crash in between, these
+/// files are still damaged, and the next repair finds the same holes.
+Status Repair::FillEdgeHoles(SoundRows& rows) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayFiles written, WriteFilled(rows));
+  RHIZOME_RETURN_IF_ERROR(ChangeArrays(
+      [&](ArrayChange& change) { return change.PatchLost(written.arrays, written.files); }));
+  for (const FileEntry& file : written.files) {
+    const FileEntry* const before = current_->FindFile(file.path);
+    if (before != nullptr && *before == file) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const auto bytes,
+                             ReadWholeFile(fs_, Scratch() / file.path, file.size_bytes));
+    RHIZOME_RETURN_IF_ERROR(Replace(generation_ + "/" + file.path, bytes));
+  }
+  return RemoveScratch();
+}
+
+/// Returns whether there are commits since the last compaction.
+Result<bool> Repair::HasCommits() const {
+  RHIZOME_ASSIGN_OR_RETURN(const auto catalog,
+                           Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, *id_));
+  RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, catalog->Current());
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last, catalog->LastDelta());
+  return last > record.base_sequence;
 }
 
 /// Changes arrays under the lock that was held when the damage was found, so that the generation is
@@ -873,28 +999,48 @@ std::string Repair::HowLost(const std::string& array, const std::set<std::uint64
     return fmt::format("texts of its codes lost; {}",
                        fill ? "the codes are kept as integers without texts"
                             : fmt::format("{} (`fill_holes` keeps its codes)", dropped));
-  const std::string which =
-      chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
-  return fmt::format("{} lost; {}", which,
-                     fill
-                         ? "they now count as rows that were never put, and are listed in lost_rows"
-                         : fmt::format("{} (`fill_holes` keeps its other rows)", dropped));
+  const std::string which = chunks.empty() && rows.lost().empty()
+                                ? "its row checksums"
+                                : "rows " + DescribeRows(rows.lost());
+  const std::string_view filled =
+      IsOfEdges(rows.entry())
+          ? "these edges now have no value (NaN, null or 0), and are listed in lost_rows"
+          : "they now count as rows that were never put, and are listed in lost_rows";
+  return fmt::format(
+      "{} lost; {}", which,
+      fill ? std::string(filled) : fmt::format("{} (`fill_holes` keeps its other rows)", dropped));
 }
 
 Status Repair::TakeCareOfLostArrays() {
+  const auto is_of_edges = [this](const auto& lost) {
+    return IsOfEdges(*FindStoredArray(current_->arrays, lost.first));
+  };
+  bool has_commits = false;
+  if (std::ranges::any_of(lost_chunks_, is_of_edges)) {
+    RHIZOME_ASSIGN_OR_RETURN(has_commits, HasCommits());
+  }
   std::vector<std::string> drop;
   for (const auto& [array, chunks] : lost_chunks_) {
     const bool edges = IsOfEdges(*FindStoredArray(current_->arrays, array));
-    RHIZOME_RETURN_IF_ERROR(QuarantineArray(array));
+    // The commits have values of all edge attributes by position, so none of them can be dropped.
+    const bool commits = edges && has_commits;
+    const bool fill = commits || (options_.fill_holes && !(edges && lost_texts_.contains(array)));
+    if (!(edges && fill)) RHIZOME_RETURN_IF_ERROR(QuarantineArray(array));
     RHIZOME_ASSIGN_OR_RETURN(auto rows,
                              SoundRows::Find(fs_, store_ / generation_, *current_, array, chunks));
-    const bool fill = options_.fill_holes && !edges;
+    for (const auto& [_, unlisted] : unlisted_[array]) rows.LoseRows(unlisted);
+    if (commits && lost_texts_.contains(array)) {
+      Lost(fmt::format("array '{}'", ShownName(array)), std::string(kTextsOfCommits));
+      continue;
+    }
     Lost(fmt::format("array '{}'", ShownName(array)), HowLost(array, chunks, rows, fill));
     if (options_.dry_run) continue;
-    if (fill)
-      RHIZOME_RETURN_IF_ERROR(FillHoles(rows));
-    else
+    if (!fill)
       drop.push_back(array);
+    else if (edges)
+      RHIZOME_RETURN_IF_ERROR(FillEdgeHoles(rows));
+    else
+      RHIZOME_RETURN_IF_ERROR(FillHoles(rows));
   }
   if (drop.empty()) return Status::Ok();
   return ChangeArrays([&](ArrayChange& change) -> Status {
@@ -952,8 +1098,10 @@ Result<bool> Repair::RepairRoots(const VerifyReport& before) {
 ///      now that the set of expected files is known.
 ///   5. Repairs the other files (RepairOne): chunks before row checksums, which are derived from
 ///      them, and coordinates last, which are derived from order and ids.
-///   6. Drops arrays that lost rows, or fills their holes (TakeCareOfLostArrays).
-///   7. Releases the lock, and verifies the store for the report.
+///   6. Compares the manifest with order and topology (FindFaults), and rewrites bound arrays and
+///      the ends of edge types that are wrong (RewriteBoundArrays, RewriteEnds).
+///   7. Drops arrays that lost rows, or fills their holes (TakeCareOfLostArrays).
+///   8. Releases the lock, and verifies the store for the report.
 Result<RepairReport> Repair::Run() {
   const auto info = fs_.Stat(store_);
   if (!info) return Fail(info.error());
@@ -1004,6 +1152,9 @@ Result<RepairReport> Repair::Run() {
     const bool first = seen.insert(damage.file).second;
     if (first && !done_.contains(damage.file)) RHIZOME_RETURN_IF_ERROR(RepairOne(damage));
   }
+  RHIZOME_RETURN_IF_ERROR(FindFaults());
+  RHIZOME_RETURN_IF_ERROR(RewriteBoundArrays());
+  RHIZOME_RETURN_IF_ERROR(RewriteEnds());
   if (!lost_chunks_.empty()) RHIZOME_RETURN_IF_ERROR(TakeCareOfLostArrays());
   lock_.reset();
   if (options_.dry_run) {

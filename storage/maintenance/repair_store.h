@@ -11,8 +11,28 @@
 #include "rhizome/status.h"
 #include "rhizome/types.h"
 #include "rhizome/verify.h"
+#include "storage/maintenance/lost_rows.h"
 
 namespace rhizome {
+
+/// A chunk of a bound array, or of its sidecar, that the manifest should list and does not, or the
+/// reverse.
+struct ChunkFault {
+  std::string array;  ///< the stored name
+  std::uint64_t chunk = 0;
+  std::string file;            ///< path within the generation
+  std::vector<RowRange> rows;  ///< of the type; empty: the chunk is superfluous
+  std::string what;            ///< for users
+  bool operator==(const ChunkFault&) const = default;
+};
+
+/// The mistakes of a manifest whose files are all intact.
+struct ManifestFaults {
+  std::vector<ChunkFault> chunks;
+  std::optional<std::vector<EdgeEnds>> ends;  ///< the right ends, if the manifest has wrong ones
+  std::string what_ends;                      ///< for users
+  bool operator==(const ManifestFaults&) const = default;
+};
 
 /// Derives files that only a graph understands (RepairGraph, rhizome/maintenance.h).
 /// Threads: one at a time.
@@ -39,6 +59,10 @@ class FileDeriver {
   /// damage.
   virtual Result<std::optional<Derived>> Derive(const Source& source, const FileEntry& file,
                                                 std::vector<std::byte> left) = 0;
+
+  /// Compares the manifest with the order and the topology. Finds nothing if those are damaged.
+  /// Errors: as for Derive.
+  virtual Result<ManifestFaults> FindFaults(const Source& source) = 0;
 };
 
 /// Repairs a damaged store as far as its own bytes allow. It changes nothing unless two
@@ -57,10 +81,13 @@ class FileDeriver {
 /// catalogue. If it does not reveal what was committed, the newest intact manifest becomes current,
 /// and the delta is lost. An array that lost rows is dropped, and all of its files go to
 /// quarantine, or it is kept with holes: in layout kRow the rows that do not match their checksums,
-/// otherwise the rows of damaged inner chunks or chunks. Data that cannot be repaired is listed as
-/// lost. After a crash the repair can be run again. The writer's lock is held until the last
-/// change. Memory: twice the damaged file, plus the deriver's. Errors: kNotFound; kBusy;
-/// kUnsupported; kIoError, kPermissionDenied, kOutOfSpace, kOutOfMemory; kInterrupted.
+/// otherwise the rows of damaged inner chunks or chunks. An edge attribute that has values in
+/// commits is always kept with holes. The same holds for an array whose manifest
+/// lacks a chunk; a chunk that should not be there is left out, and the ends of edge types are
+/// written again, in a new version of the manifest. Data that cannot be repaired is listed as lost.
+/// After a crash the repair can be run again. The writer's lock is held until the last change.
+/// Memory: twice the damaged file, plus the deriver's. Errors: kNotFound; kBusy; kUnsupported;
+/// kIoError, kPermissionDenied, kOutOfSpace, kOutOfMemory; kInterrupted.
 Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
                                  const JobControl& control);
 

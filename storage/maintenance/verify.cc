@@ -381,9 +381,8 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
       report_.unread.push_back({name, opened.error()});
     if (!opened) continue;
     const std::shared_ptr<const ChunkArray> shared = *std::move(opened);
-    if (entry.chunk_count() > manifest.files.size()) continue;
     const FileTaker::SeeRow see = taker_ == nullptr ? FileTaker::SeeRow() : taker_->RowsOf(entry);
-    for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk)
+    for (const std::uint64_t chunk : ListedChunks(entry, manifest.files))
       watched_.try_emplace(ChunkPath(entry.name, chunk), WatchedChunk{entry, chunk, shared, see});
   }
   report_.rows_checked = true;
@@ -391,9 +390,8 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
 
 void Verifier::NoteShards(const Manifest& manifest) {
   for (const ArrayEntry& entry : manifest.arrays) {
-    // Each chunk has a file, so a shape that claims more chunks than files is wrong.
-    if (!entry.sharded() || entry.chunk_count() > manifest.files.size()) continue;
-    for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk)
+    if (!entry.sharded()) continue;
+    for (const std::uint64_t chunk : ListedChunks(entry, manifest.files))
       shards_.try_emplace(ChunkPath(entry.name, chunk), entry, chunk);
   }
 }

@@ -90,6 +90,8 @@ class ArrayChange::Impl {
   Result<std::string> Replace(std::string_view reference, const ArraySource& source);
   Status Drop(std::string_view reference, bool all_versions);
   Status DropLost(std::string_view stored);
+  Status PatchLost(std::span<const ArrayEntry> arrays, std::span<const FileEntry> files);
+  Status SetEdgeEnds(std::vector<EdgeEnds> ends);
   Status Rename(std::string_view from, std::string_view to);
   Status SetAlias(std::string_view name, std::string_view alias, std::uint64_t version);
   Status DropAlias(std::string_view name, std::string_view alias);
@@ -477,6 +479,32 @@ Status ArrayChange::Impl::DropLost(std::string_view stored) try {
   return StatusOfException();
 }
 
+Status ArrayChange::Impl::PatchLost(std::span<const ArrayEntry> arrays,
+                                    std::span<const FileEntry> files) try {
+  drops_ = true;  // earlier manifests name the lost files
+  for (const ArrayEntry& array : arrays) {
+    const auto at = std::ranges::find(next_.arrays, array.name, &ArrayEntry::name);
+    if (at == next_.arrays.end()) return NotFound(array.name);
+    *at = array;
+  }
+  for (const FileEntry& file : files) {
+    const auto at = std::ranges::find(next_.files, file.path, &FileEntry::path);
+    if (at == next_.files.end()) return NotFound(file.path);
+    *at = file;
+  }
+  return Status::Ok();
+} catch (...) {
+  return StatusOfException();
+}
+
+Status ArrayChange::Impl::SetEdgeEnds(std::vector<EdgeEnds> ends) {
+  if (ends.size() != next_.info.edge_ends.size())
+    return Status::InvalidArgument(
+        fmt::format("{} ends, but the manifest has {}", ends.size(), next_.info.edge_ends.size()));
+  next_.info.edge_ends = std::move(ends);
+  return Status::Ok();
+}
+
 Status ArrayChange::Impl::Rename(std::string_view from, std::string_view to) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", from));
   if (SplitVersion(from) || IsSidecar(from))
@@ -695,6 +723,14 @@ Status ArrayChange::Drop(std::string_view reference, bool all_versions) {
   return impl_->Drop(reference, all_versions);
 }
 Status ArrayChange::DropLost(std::string_view stored) { return impl_->DropLost(stored); }
+Status ArrayChange::PatchLost(std::span<const ArrayEntry> arrays,
+                              std::span<const FileEntry> files) {
+  return impl_->PatchLost(arrays, files);
+}
+
+Status ArrayChange::SetEdgeEnds(std::vector<EdgeEnds> ends) {
+  return impl_->SetEdgeEnds(std::move(ends));
+}
 Status ArrayChange::Rename(std::string_view from, std::string_view to) {
   return impl_->Rename(from, to);
 }

@@ -77,8 +77,8 @@ Status GenerationWriter::Begin() {
   RHIZOME_RETURN_IF_ERROR(store_.impl_->catalog_->CatchUp());
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, store_.impl_->catalog_->Current());
   if (record.generation + 1 == manifest_.generation) return ClaimFolder();
-  return Status::InvalidArgument(
-      fmt::format("'{}' is now at generation {}: another process compacted it; begin again",
+  return Status::Busy(
+      fmt::format("'{}' is now at generation {}: another process has compacted it; try again",
                   store_.path().string(), record.generation));
 }
 
@@ -232,18 +232,23 @@ Status GenerationWriter::CommitInto(Store& store, const GenerationInfo& info,
 // same files, and the same commits up to base_sequence.
 Status GenerationWriter::CheckSameState(const Store& store, std::uint64_t base_sequence) const {
   const bool same_files =
-      store.id() == store_.id() &&
       store.impl_->Shown()->generation == store_.impl_->Shown()->generation &&
       store.impl_->numbers().manifest_xxh3 == store_.impl_->numbers().manifest_xxh3;
+  if (store.id() == store_.id() && !same_files) {
+    return Status::Busy(fmt::format(
+        "'{}' was compacted, or its arrays were changed, while generation {} was written; nothing "
+        "was committed; compact again",
+        store_.path().string(), manifest_.generation));
+  }
   if (same_files) {
     RHIZOME_ASSIGN_OR_RETURN(const HistoryState from, store_.StateAt(base_sequence));
     RHIZOME_ASSIGN_OR_RETURN(const HistoryState now, store.StateAt(base_sequence));
-    if (from.commits == now.commits) return Status::Ok();
+    if (store.id() == store_.id() && from.commits == now.commits) return Status::Ok();
   }
-  return Status::InvalidArgument(fmt::format(
-      "'{}' was compacted, or its arrays were changed, while generation {} was written; nothing "
-      "was committed; compact again",
-      store_.path().string(), manifest_.generation));
+  return Status::InvalidArgument(
+      fmt::format("'{}' was replaced by another store while generation {} was written; nothing was "
+                  "committed; open it again",
+                  store_.path().string(), manifest_.generation));
 }
 
 }  // namespace internal

@@ -89,8 +89,8 @@ class GenerationWriter {
   Status Commit(const GenerationInfo& info, std::uint64_t base_sequence = 0);
 
   /// As Commit, after Preview, through another handle of the same store that is open for writing.
-  /// Errors: as for Commit; kInvalidArgument, the store was compacted, or its arrays were changed,
-  /// since this handle's state: nothing was committed.
+  /// Errors: as for Commit; kBusy, the store was compacted, or its arrays were changed, since this
+  /// handle's state; kInvalidArgument, it is another store: nothing was committed.
   Status CommitInto(Store& store, const GenerationInfo& info, std::uint64_t base_sequence);
 
  private:

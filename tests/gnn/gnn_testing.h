@@ -27,6 +27,14 @@ inline std::vector<NetworkCase> RegisteredNetworks() {
   return networks;
 }
 
+/// Returns the registered kinds without weights by edge type, which all modes support.
+inline std::vector<NetworkCase> UntypedNetworks() {
+  std::vector<NetworkCase> networks;
+  for (const ModelInfo& model : rhizome_gnn_entry_v1()->Models())
+    if (!model.typed) networks.push_back({model.name, {.kind = model.name, .hidden = 16}});
+  return networks;
+}
+
 /// Returns one model for each value of each option that changes what a layer computes.
 inline std::vector<NetworkCase> NetworkVariants() {
   using Options = std::map<std::string, std::string>;

@@ -30,6 +30,7 @@ def gtest(layer, filter):
 
 CONV = gtest("models", "*ConvTest*")
 ATTENTION = gtest("models", "AttentionTest.*")
+HGT = gtest("models", "HgtTest.*")
 NETWORK = gtest("models", "*NetworkTest*")
 LOSS = gtest("gnn", "TaskLossTest.*")
 SCHEDULE = gtest("gnn", "ScheduleTest.*")
@@ -39,6 +40,7 @@ RESUMED = "rhizome_full_ci_tests", "--gtest_filter=*FullGraphResumeTest*"
 GATHERS = gtest("cache", "GatherKernelsTest.*")
 PLAN = gtest("spill", "FullGraphPlanTest.*:SpillPolicyTest.*")
 TENSORS = gtest("spill", "TensorPlanTest.*")
+LINKS = gtest("links", "RankLinksTest.*:DecoderTest.*")
 SAMPLING = gtest("cache", "NeighborSamplingTest.*")
 
 MUTANTS = {
@@ -54,12 +56,24 @@ MUTANTS = {
     "commnet adds up": CONV,
     "gradients pass edges of weight 1": CONV,
     "gradients pass what was dropped": gtest("models", "ActivationTest.*"),
+    # Links
+    "ranks forget the validation set": LINKS,
+    "equal scores rank first": LINKS,
+    "the true score is rounded": LINKS,
+    "sources have the relation of destinations": LINKS,
+    "TransE takes L1 for L2": LINKS,
+    # Relations
+    "a group's mean divides by the target's edges": gtest("models", "*RelationalTest*"),
+    "relations are of the other side": gtest("models", "RelationalShapeTest.*"),
     # Attention
     "the maximum never rises": ATTENTION,
     "denominators are not rescaled": ATTENTION,
     "edges are dropped together": ATTENTION,
     "heads are divided by the first head's sum": ATTENTION,
     "gradients forget that weights add up to 1": ATTENTION,
+    "hgt has a softmax for each group": HGT,
+    "hgt weighs groups without maxima": HGT,
+    "hgt has one gate": HGT,
     # Windows of layerwise inference
     "a window forgets those before": NETWORK,
     "sums are divided in every window": NETWORK,

@@ -134,6 +134,28 @@ def check_group(folder, rows):
     return len(names)
 
 
+def check_bound(folder):
+    """FORMAT.md, "Bound arrays": the fill value where no row is, stored in a chunk or not."""
+    rows, chunk_rows = 300, 128
+    row = np.arange(rows)
+    others = (row // chunk_rows == 1) | (row % chunk_rows % 2 == 1)
+    group = zarr.open_group(folder, mode="r")
+    dataset = xarray.open_zarr(folder, consolidated=False, zarr_format=3, mask_and_scale=False)
+    names = {f"{dtype}.{codec}.{dim}": (dtype, dim) for dtype in DTYPES for codec in CODECS for dim in DIMS}
+    assert set(group.array_keys()) == set(names)
+    for name, (dtype, dim) in names.items():
+        assert not (folder / name / "c.1.0").exists(), name
+        want = expected(dtype, rows, dim)
+        spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(folder / name) + "/"}}
+        for values in (group[name][:], dataset[name].values, tensorstore.open(spec, open=True).result().read().result()):
+            check(values[~others], want[~others], name)
+            fills = values[others]
+            assert np.isnan(fills).all() if dtype.startswith("float") else (fills == FILLS[dtype]).all(), name
+            # Stored fill values have the bytes that Zarr's readers give those that are not.
+            assert len({one.tobytes() for one in fills}) == 1, name
+    return len(names)
+
+
 def main():
     program = pathlib.Path(os.environ["RHIZOME_BUILD"]) / "bin" / "rhizome_storage_quick_tests"
     with tempfile.TemporaryDirectory() as temporary:
@@ -146,6 +168,7 @@ def main():
                      for rows in ROW_COUNTS)
         arrays += sum(check_bfloat16(pathlib.Path(temporary) / f"{rows}-bfloat16" / "arrays", rows)
                       for rows in ROW_COUNTS)
+        arrays += check_bound(pathlib.Path(temporary) / "bound" / "arrays")
     print(f"{arrays} arrays: zarr-python {zarr.__version__}, TensorStore, "
           f"xarray {xarray.__version__} read what was written")
 

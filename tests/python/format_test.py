@@ -203,8 +203,13 @@ def check_coordinates(generation, manifest):
     rows = manifest["vertices"]
     group = json.loads((generation / "arrays/zarr.json").read_text())["attributes"]
     names = ["vertex_id"] if manifest["id_kind"] == 1 else ["external_id", "vertex_id"]
-    assert group == {"coordinates": " ".join(names),
-                     "rhizome": {"generation": str(manifest["generation"])}}, group
+    ours = {"generation": str(manifest["generation"])}
+    if len(manifest["vertex_types"]) > 1:
+        names.append("vertex_type")
+        ours["vertex_types"] = manifest["vertex_types"]
+        types = np.frombuffer(crc_ends((generation / "arrays/vertex_type/c.0").read_bytes()), "<i4")
+        assert types[:rows].max() < len(manifest["vertex_types"]) and not types[rows:].any()
+    assert group == {"coordinates": " ".join(names), "rhizome": ours}, group
     numbers = np.frombuffer(crc_ends((generation / "arrays/vertex_id/c.0").read_bytes()), "<i4")
     vertices = numbers[:rows].tolist()
     assert sorted(vertices) == list(range(rows)) and not numbers[rows:].any()

@@ -31,7 +31,8 @@ SURROUNDINGS = [[], ["--norm", "layer", "--residual"], ["--head", "mlp", "--acti
                 ["--jump", "max", "--activation", "none", "--layers", 3],
                 ["--feed-forward", "--norm", "batch", "--layers", 3], ["--norm", "batch", "--head", "none"]]
 # Values to try of options that are numbers. Attention's dropout is drawn at random in training, and is nothing else.
-VALUES = {"eps": [0.5], "heads": [2], "out-heads": [3], "negative-slope": [0.05], "attention-dropout": []}
+VALUES = {"eps": [0.5], "heads": [2], "out-heads": [3], "negative-slope": [0.05], "attention-dropout": [],
+          "bases": [2], "blocks": [2]}
 
 
 def rhizome(*arguments):
@@ -57,7 +58,80 @@ def make_graph(folder, rng):
         np.save(folder / f"{name}.npy", values)
     rhizome("ingest", folder / "drawn.rz", "--edges", folder / "edges.npy", "--vertices", vertices, "--partitions", 2,
             *[f for name in arrays for f in ("--array", f"{name}={folder / name}.npy")])
-    return folder / "drawn.rz", edges, features, labels, split
+    return folder / "drawn.rz", edges, features, labels, split, None
+
+
+def both_ways(edges, types):
+    """Returns the messages along edges of a directed graph, and along the reversed edges as further relations."""
+    return np.concatenate([edges, edges[:, ::-1]]), np.concatenate([types, types + types.max() + 1])
+
+
+def write_typed(folder, name, edges, types, vertex_types, features, labels, split, *more):
+    """Ingests a typed graph whose vertices are numbered; returns the store."""
+    with open(folder / f"{name}.tsv", "w") as out:
+        out.writelines(f"{s}\t{d}\tr{t:03}\n" for (s, d), t in zip(edges, types))
+    (folder / f"{name}.nodes.tsv").write_text("".join(f"{v}\tv{t:03}\n" for v, t in enumerate(vertex_types)))
+    arrays = {"feat": features, "label": labels[:, None], "split": split[:, None].astype(np.uint8),
+              "everyone": np.zeros((len(labels), 1), np.uint8)}
+    for array, values in arrays.items():
+        np.save(folder / f"{name}.{array}.npy", values)
+    rhizome("ingest", folder / f"{name}.rz", "--edges", folder / f"{name}.tsv", "--columns", "src,dst,type", "--nodes",
+            folder / f"{name}.nodes.tsv", "--node-columns", "id,ntype", "--partitions", 2, *more,
+            *[f for array in arrays for f in ("--array", f"{array}={folder / f'{name}.{array}.npy'}")])
+    return folder / f"{name}.rz"
+
+
+def make_typed(folder, rng, drawn):
+    """The graph `drawn` with types of vertices and edges; a few pairs of vertices have edges of several types."""
+    _, edges, features, labels, split, _ = drawn
+    types = rng.integers(0, 3, len(edges))
+    types[:3] = range(3)  # each is there
+    vertex_types = rng.choice(3, len(labels), p=[.6, .3, .1])
+    store = write_typed(folder, "typed", edges, types, vertex_types, features, labels, split)
+    messages, relations = both_ways(edges, types)
+    return store, messages, features, labels, split, (relations, vertex_types)
+
+
+def make_typed_cora(folder, cora):
+    _, edges, features, labels, split, _ = cora
+    half = edges[:len(edges) // 2]
+    types, vertex_types = half.sum(1) % 4, np.arange(len(labels)) // 7 % 3
+    store = write_typed(folder, "typed_cora", half, types, vertex_types, features, labels, split, "--undirected")
+    return (store, np.concatenate([half, half[:, ::-1]]), features, labels, split,
+            (np.concatenate([types, types]), vertex_types))
+
+
+def read_wordnet(folder, data):
+    """Returns edges, their types, vertex types, features, labels and split."""
+    def text(name):
+        return Zstd().decode((data / name).read_bytes()).decode().splitlines()
+
+    nodes = [line.split("\t") for line in text("nodes.tsv.zst")]
+    number = {node[0]: i for i, node in enumerate(nodes)}
+    lines = [line.split("\t") for line in text("edges.tsv.zst")]
+    names = {name: i for i, name in enumerate(dict.fromkeys(line[2] for line in lines))}
+    edges = np.array([[number[line[0]], number[line[1]]] for line in lines])
+    types = np.array([names[line[2]] for line in lines])
+    (folder / "wordnet.npy").write_bytes(Zstd().decode((data / "features.npy.zst").read_bytes()))
+    kinds = {name: i for i, name in enumerate(dict.fromkeys(node[3] for node in nodes))}
+    return (edges, types, np.array([kinds[node[3]] for node in nodes]), np.load(folder / "wordnet.npy"),
+            np.array([int(node[1]) for node in nodes]), np.array([SPLITS.get(node[2], 255) for node in nodes]))
+
+
+def part_of(whole, rng, per_type):
+    """Returns at most `per_type` edges of each type, with the vertices at their ends."""
+    edges, types, vertex_types, *rows = whole
+    chosen = np.concatenate([rng.permutation(np.flatnonzero(types == t))[:per_type] for t in range(types.max() + 1)])
+    chosen.sort()
+    vertices, ends = np.unique(edges[chosen], return_inverse=True)
+    assert set(vertex_types[vertices]) == set(vertex_types)
+    return ends.reshape(-1, 2), types[chosen], vertex_types[vertices], *[array[vertices] for array in rows]
+
+
+def make_wordnet(folder, name, edges, types, vertex_types, features, labels, split):
+    store = write_typed(folder, name, edges, types, vertex_types, features, labels, split)
+    messages, relations = both_ways(edges, types)
+    return store, messages, features, labels, split, (relations, vertex_types)
 
 
 def make_cora(folder, data):
@@ -73,7 +147,7 @@ def make_cora(folder, data):
             "--node-columns", "id,label,split", "--undirected", "--partitions", 2, "--array",
             f"feat={folder / 'features.npy'}", "--array", f"everyone={folder / 'everyone.npy'}")
     return (folder / "cora.rz", np.concatenate([edges, edges[:, ::-1]]), np.load(folder / "features.npy"),
-            np.array([int(node[1]) for node in nodes]), np.array([SPLITS.get(node[2], 255) for node in nodes]))
+            np.array([int(node[1]) for node in nodes]), np.array([SPLITS.get(node[2], 255) for node in nodes]), None)
 
 
 def values_of(option):
@@ -143,18 +217,24 @@ class Oracle:
                 error = (state[theirs] - values - start).abs().max() / state[theirs].abs().max().clamp(min=1)
             else:
                 want = gradients[theirs]
-                got = ((tensors[ours] - values) / RATE).reshape(want.shape)
+                got = net.form_of(ours, (tensors[ours] - values) / RATE).reshape(want.shape)
                 # A bias before a batch norm has no gradient: what is left are roundings of the others.
                 error = (got - want).abs().max() / max(want.abs().max(), 1e-2 * largest)
             self.worst["gradient"] = max(self.worst["gradient"], float(error))
             assert error < 1e-3, f"gradient of {ours} differs by {float(error)}"
 
+    @staticmethod
+    def number(types, names, letter):
+        """Numbers types as the model does. `types`: numbers of the types r000, r001, ..., of opposite edges after all
+        others."""
+        order = np.array([names.index(f"{letter}{number:03}") for number in range(len(names))])
+        return order[types % len(names)] + types // len(names) * len(names)
+
     def check(self, data, kind, arguments):
-        store, edges, features, labels, split = data
+        store, edges, features, labels, split, types = data
         assert kind in self.pyg_net.COUNTERPARTS and kind in self.names, (
             f"model {kind} is new: add its layer of PyG to COUNTERPARTS in pyg_net.py, and the names of its weights to "
             "the table in docs/LIBRARY.md")
-        graph = self.pyg_net.Graph(len(labels), edges)
         features = self.torch.from_numpy(features.astype(np.float64))
         before, after = self.folder / "before.safetensors", self.folder / "after.safetensors"
         model = ["--model", kind, "--hidden", 12, "--dropout", 0, "--threads", 1, "--no-test", "--seed", self.seed,
@@ -164,6 +244,11 @@ class Oracle:
         everyone = kind == "gin" or "batch" in arguments
         rhizome("train", store, "--init", before, "--epochs", 1, *self.STEP, "--optimizer", "sgd", "--momentum", 0,
                 "--lr", RATE, "--out", after, "--split", "everyone" if everyone else "split", *model)
+        if types is not None:
+            description = self.pyg_net.read_safetensors(before)[1]
+            types = (self.number(types[0], description["relations"], "r"),
+                     self.number(types[1], description["vertex_types"], "v"))
+        graph = self.pyg_net.Graph(len(labels), edges, types)
         members = self.torch.from_numpy(np.full(len(labels), True) if everyone else split == 0)
         name = f"s{len(list(self.folder.glob('s*.npy')))}"
         self.check_scores(store, graph, features, before, name)
@@ -181,11 +266,22 @@ def main():
         oracle = Oracle(folder, torch, seed)
         models = json.loads(rhizome("models", "--json"))["models"]
         drawn = make_graph(folder, np.random.default_rng(seed))
-        cases = [(drawn, kind, arguments) for kind, arguments in cases_of(models)]
+        rng = np.random.default_rng(seed + 1)
+        typed = {model["name"] for model in models if model["typed"]}
+        graphs = {True: make_typed(folder, rng, drawn), False: drawn}
+        cases = [(graphs[kind in typed], kind, arguments) for kind, arguments in cases_of(models)]
         data = os.environ.get("RHIZOME_TEST_DATA")
         if data:
             cora = make_cora(folder, pathlib.Path(data) / "cora")
-            cases += [(cora, model["name"], []) for model in models]
+            cases += [(cora, model["name"], []) for model in models if not model["typed"]]
+            wordnet = read_wordnet(folder, pathlib.Path(data) / "wordnet30")
+            # PyG's HGTConv multiplies all vertices for each of its triples, which takes minutes on all of wordnet30.
+            part = make_wordnet(folder, "wordnet_part", *part_of(wordnet, rng, 150))
+            typed_cora = make_typed_cora(folder, cora)
+            cases += [(graph, "rgcn", arguments) for graph in (typed_cora, make_wordnet(folder, "wordnet", *wordnet))
+                      for arguments in ([], ["--bases", 3], ["--bases", 0])]
+            cases += [(typed_cora, "hgt", []), (typed_cora, "hgt", ["--heads", 3, "--layers", 3]), (part, "hgt", []),
+                      (part, "hgt", ["--heads", 3, "--residual", "--layers", 3])]
         else:
             print("skipped: cora; RHIZOME_TEST_DATA is not set; it names a folder with cora")
         for graph, kind, arguments in cases:

@@ -273,12 +273,70 @@ def test_data():
                                             want(*cites.tolist(), "cites")))
         with rz.open(path / "h.rz") as graph:
             assert graph["label"][np.arange(45)][:, 0].tolist() == label[:20].tolist() + [-1] * 25
-            assert np.array_equal(graph["feat"][np.arange(20)], feat[:20])
-            assert not graph["feat"][np.arange(20, 45)].any()
+            assert graph["feat"].vertex_type == "paper" and graph["label"].vertex_type is None
+            assert np.array_equal(graph["feat"][graph.vertices_of("paper")], feat[:20])
+            with raises(rz.InvalidArgument, "author"):
+                graph["feat"][20]
             assert np.array_equal(graph.split("train"), np.flatnonzero(parts[:20] == 0))
-        hetero["author"].x = feat[:25, :3]
-        with raises(ValueError, "width"):
-            rz.ingest(path / "wrong.rz", hetero)
+            assert graph.edge_ends == {"writes": ("author", "paper"), "cites": ("paper", "paper")}
+        hetero["author"].x = feat[:25]
+        rz.ingest(path / "same.rz", hetero)
+        with rz.open(path / "same.rz") as graph:
+            assert graph["feat"].vertex_type is None
+            assert np.array_equal(graph["feat"][np.arange(45)], np.concatenate([feat[:20], feat[:25]]))
+
+
+def test_arrays_by_vertex_type():
+    """Rows by vertex type are an array of that type, or one for each type if they differ; written, compacted and read."""
+    feat, wide = RNG.random((20, 4), np.float32), RNG.random((25, 7), np.float32)
+    edges = {("author", "writes", "paper"): RNG.integers(0, 20, (2, 50))}
+    types = {"paper": 20, "author": 25, "venue": 3}
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, vertex_types=types,
+                  arrays={"feat": {"author": wide, "paper": feat}, "year": {"paper": np.arange(20)}, "all": np.arange(48)})
+        with rz.open(path / "g.rz", mode="w") as graph:
+            assert {name: array.vertex_type for name, array in graph.arrays.items()} == {
+                "all": None, "feat.author": "author", "feat.paper": "paper", "year": "paper"}
+            papers, authors = graph.vertices_of("paper"), graph.vertices_of("author")
+
+            def check_rows():
+                assert np.array_equal(graph["feat.paper"][papers], feat)
+                assert np.array_equal(graph["feat.author"][authors[::-1]], wide[::-1])
+                assert graph["year"][papers][:, 0].tolist() == list(range(20))
+                for name, ids in (("feat.paper", papers), ("feat.author", authors)):
+                    found = np.concatenate([vertices for vertices, _ in graph[name].batches()])
+                    assert sorted(found.tolist()) == ids.tolist()
+
+            check_rows()
+            feat[3] = 9
+            with graph.batch(create_vertices=False) as batch:
+                batch.put_rows("feat.paper", papers[3:4], feat[3:4])
+            with raises(rz.InvalidArgument, "author"):
+                with graph.batch(create_vertices=False) as batch:
+                    batch.put_rows("feat.paper", authors[:1], feat[:1])
+            check_rows()
+            graph.compact()
+            check_rows()
+        wrong = {"feat": {"paper": feat[:19]}}, {"feat": {"papers": feat}}, {"feat": {}}
+        for arrays, what in zip(wrong, ("19 rows, but there are 20", "no vertex type 'papers'", "no rows")):
+            with raises(ValueError, what):
+                rz.ingest(path / "wrong.rz", edges, vertex_types=types, arrays=arrays)
+        with raises(ValueError, "'feat.paper'"):
+            rz.ingest(path / "wrong.rz", edges, vertex_types=types,
+                      arrays={"feat": {"author": wide, "paper": feat}, "feat.paper": np.arange(48)})
+        np.save(path / "p.npy", feat)
+        rz.ingest(path / "f.rz", edges, vertex_types=types, arrays={"feat": {"paper": path / "p.npy"}})
+        with rz.open(path / "f.rz") as graph:
+            assert np.array_equal(graph["feat"][graph.vertices_of("paper")], feat) and graph["feat"].vertex_type == "paper"
+        # Ids of their own, in any order: the i-th row belongs to the i-th paper.
+        ids = [f"v{i}" for i in range(30)]
+        kinds = ["paper" if i % 3 else "author" for i in range(30)]
+        (path / "n.csv").write_text("id,type\n" + "".join(f"{name},{kind}\n" for name, kind in zip(ids, kinds)))
+        (path / "e.csv").write_text("src,dst\n" + "".join(f"{a},{b}\n" for a, b in zip(ids[:10], ids[10:20])))
+        rz.ingest(path / "i.rz", path / "e.csv", nodes=path / "n.csv", arrays={"feat": {"paper": feat}})
+        with rz.open(path / "i.rz") as graph:
+            named = [name for name, kind in zip(ids, kinds) if kind == "paper"]
+            assert np.array_equal(graph["feat"][named], feat) and graph["feat"].vertex_type == "paper"
 
 
 def test_a_store_that_exists():

@@ -77,6 +77,58 @@ def test_epochs():
                     assert report.rows_requested >= report.pool_hits and report.sample_seconds > 0
 
 
+def test_features_by_type():
+    """Arrays by vertex type, of other widths and dtypes: x is a dict by type, whose rows are those of the arrays."""
+    counts = {"paper": 300, "author": 200, "venue": 20}
+    bound = sum(counts.values())
+    edges = {("author", "writes", "paper"): np.stack([RNG.integers(0, 200, 2000), RNG.integers(0, 300, 2000)]),
+             ("paper", "in", "venue"): np.stack([RNG.integers(0, 300, 600), RNG.integers(0, 20, 600)])}
+    arrays = {"feat": RNG.random((bound, 48), np.float32), "narrow": RNG.random((bound, 3)).astype(np.float16),
+              "counts": RNG.integers(0, 9, (bound, 5))}
+    cases = [({"paper": "feat", "author": "narrow", "venue": None}, ["feat", "narrow", None]),
+             ({"venue": "counts", "author": None}, ["feat", None, "counts"]),  # paper: the default
+             ({"paper": "narrow", "author": "narrow", "venue": "counts"}, ["narrow", "narrow", "counts"]),
+             ({"paper": "feat", "author": "feat", "venue": "feat"}, ["feat", "feat", "feat"])]
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, vertex_types=counts, arrays=arrays, directions="both")
+        with rz.open(path / "g.rz") as graph:
+            types = graph.types_of(np.arange(bound))
+            for given, expected in cases:
+                for zero_copy, disjoint in ((False, False), (True, False), (False, True)):
+                    loader = rz.Loader(graph, [5, 4], features=given, seeds=np.arange(bound), batch_size=64, direction="both",
+                                       memory="24M", zero_copy=zero_copy, disjoint=disjoint)
+                    assert loader.features == dict(zip(counts, expected))
+                    for batch in loader:
+                        assert np.array_equal(batch.vertex_types, types[batch.vertices])
+                        assert list(batch.x) != [] and set(batch.x) == {n for n, a in loader.features.items() if a}
+                        for number, (name, array) in enumerate(loader.features.items()):
+                            if array is None:
+                                continue
+                            rows = batch.x[name]
+                            assert isinstance(rows, rz.LentRows if zero_copy else np.ndarray)
+                            wanted = arrays[array][batch.vertices[batch.vertex_types == number]]
+                            assert rows.shape == wanted.shape and np.array_equal(np.asarray(rows), wanted)
+                            assert rows.dtype == (np.float16 if array == "narrow" else np.float32)
+                        del batch, rows
+                    several = len(set(expected)) > 1
+                    assert set(loader.memory.caches) == ({a for a in expected if a} if several else set())
+                    assert sum(loader.memory.caches.values()) <= loader.memory.cache
+                    report = loader.report()
+                    assert set(report.reads) == set(loader.memory.caches)
+                    if several:
+                        assert sum(one["rows_requested"] for one in report.reads.values()) == report.rows_requested
+            assert "paper: feat, author: feat, venue: feat" in repr(loader)
+
+            def bad(features):
+                return lambda: rz.Loader(graph, [3], features=features, seeds=[0])
+
+            for features, error, what in (({}, ValueError, "empty"), ({"book": "feat"}, ValueError, "paper, author, venue"),
+                                          ({"paper": "nothing"}, rz.NotFound, "nothing"), ({"paper": 3}, TypeError, "features"),
+                                          (dict.fromkeys(counts), ValueError, "no vertex type has features")):
+                with raises(error, what):
+                    bad(features)()
+
+
 def test_all_neighbors():
     """With all neighbours nothing is random: the edges are those that NumPy finds."""
     example = Example(RNG, vertices=500, edges=4000)

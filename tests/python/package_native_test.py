@@ -134,6 +134,12 @@ def test_errors():
                     raise AssertionError(wrong)
                 except rz.NotFound as error:
                     assert "gone" in error.message and not isinstance(error, FileNotFoundError), repr(error)
+            with rz.open(path / "g.rz") as graph:
+                kind = graph.vertex_types[0]
+            with raises(rz.InvalidArgument, "no vertex type has features; name an array for at least one type"):
+                rz.train(path / "g.rz", features={kind: None})
+            with raises(rz.InvalidArgument, "nobody"):
+                rz.train(path / "g.rz", features={"nobody": "feat", kind: None})
             rz.train(path / "g.rz", epochs=1, fanout=[2], layers=1, out=path / "m")
             try:
                 rz.infer(path / "g.rz", model_file=path / "m", out="emb", features="gone")
@@ -176,13 +182,13 @@ def test_messages_name_keywords():
         assert _spelling.in_process(message) == here, (message, _spelling.in_process(message))
         assert _spelling.of_command(message) == command, (message, _spelling.of_command(message))
 
-    functions = (rz.ingest, rz.open, rz.repair, rz.backup, rz.add_array, rz.Loader, rz.Graph.sampler,
-                 rz.Graph.batch)
+    functions = (rz.ingest, rz.open, rz.repair, rz.backup, rz.add_array, rz.Loader, rz.evaluate,
+                 rz.Graph.sampler, rz.Graph.top_links, rz.Graph.batch)
     keywords = {name for function in functions for name in inspect.signature(function).parameters}
     assert _spelling._IN_PROCESS <= keywords, _spelling._IN_PROCESS - keywords
     helps = [subprocess.run([str(rz.cli.program()), verb, "--help-all"], capture_output=True, text=True, check=True).stdout
              for verb in ("train", "infer", "import")]
-    flags = set(re.findall(r"^  (?:--)?([a-z][a-z-]*)", "\n".join(helps), re.MULTILINE))
+    flags = set(re.findall(r"^  (?:--)?([a-z][a-z0-9-]*)", "\n".join(helps), re.MULTILINE))
     if "heads" not in flags:
         print("skipped: options of models, which this build has not")
         flags |= {"norm", "input-dropout"}

@@ -24,6 +24,8 @@ import pathlib
 import rhizome as rz
 rz.train("g.rz", model="gat", heads=2, fanout=[10, "all"], lr=1, memory="512M", norm="layer", out=pathlib.Path("g"))
 rz.train("g.rz", fanout=5, superbatch="auto", class_weights="balanced", resume=True, patience=None)
+rz.train("g.rz", features={"paper": "feat", "venue": None})
+rz.train("g.rz", features={"paper": 3})  # wrong
 rz.train("g.rz", epoch=5)  # wrong
 rz.train("g.rz", optimizer="adm")  # wrong
 rz.train("g.rz", epochs="5")  # wrong

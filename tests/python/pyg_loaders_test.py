@@ -18,6 +18,7 @@ from torch_geometric.nn import SAGEConv
 from torch_geometric.sampler import NodeSamplerInput
 
 import rhizome.pyg as rzpyg
+from rhizome._shared import _triple_of
 
 RNG = np.random.default_rng(SEED)
 torch.manual_seed(SEED)
@@ -454,6 +455,87 @@ def test_typed():
                 rzpyg.NeighborSampler(gs, [3]).sample_from_nodes(NodeSamplerInput(None, torch.arange(120), None, "paper"))
 
 
+def test_features_by_type():
+    """Node types with arrays of their own: other widths, or no x, in our loader and in PyG's."""
+    with folder() as path:
+        example = Typed(path)
+        wide = RNG.normal(size=(190, 9)).astype(np.float32)
+        rz.add_array(path / "g.rz", "wide", wide)
+        with rz.open(path / "g.rz") as graph:
+            x = {"paper": "feat", "author": "wide"}
+            fs, gs = rzpyg.backend(graph, x=x)
+            vertices = gs.shared.schema.vertices
+            pyg = NeighborLoader((fs, gs), [3, 2], neighbor_sampler=rzpyg.NeighborSampler(gs, [3, 2]),
+                                 input_nodes=("paper", torch.arange(120)), batch_size=30)
+            own = {device: rzpyg.Loader(graph, [3, 2], x=x, y="label", input_nodes=("paper", None), batch_size=30, device=device)
+                   for device in (None, "cpu")}
+            for loader in (pyg, *own.values()):
+                for data in loader:
+                    assert data["paper"].x.shape[1] == 6 and data["author"].x.shape[1] == 9
+                    assert set(data.x_dict) == {"paper", "author"}
+                    for kind, array in x.items():
+                        rows = graph[array][vertices(kind, data[kind].n_id)]
+                        assert np.array_equal(data[kind].x.numpy(), rows)
+            assert set(own[None].memory.caches) == {"feat", "wide"}
+            for served in ({"paper": "feat"}, {"paper": "feat", "author": None}):
+                for data in rzpyg.Loader(graph, [3, 2], x=served, input_nodes=("paper", None), batch_size=30):
+                    assert set(data.x_dict) == {"paper"} and data["author"].num_nodes == len(data["author"].n_id)
+                stores = rzpyg.backend(graph, x=served)
+                assert [attr.group_name for attr in stores[0].get_all_tensor_attrs()] == ["paper"]
+            with raises(ValueError, "'book'"):
+                rzpyg.Loader(graph, [3], x={"book": "feat"}, input_nodes=("paper", None))
+            with raises(ValueError, "'book'"):
+                rzpyg.backend(graph, x={"book": "feat"})
+            with raises(rz.NotFound, "nothing"):
+                rzpyg.Loader(graph, [3], x={"paper": "nothing"}, input_nodes=("paper", None))
+        plain = Example(RNG)
+        plain.ingest(path / "plain.rz")
+        with rz.open(path / "plain.rz") as graph:  # one node type: a Data
+            for data in rzpyg.Loader(graph, [3], x={graph.vertex_types[0]: "feat"}, input_nodes=torch.arange(30)):
+                assert isinstance(data, Data) and np.array_equal(data.x.numpy(), plain.arrays["feat"][data.n_id.numpy()])
+
+
+def test_bound_features():
+    """HeteroData whose node types have features of their own goes into a store, and comes out in minibatches."""
+    data = HeteroData()
+    data["paper"].x, data["author"].x = torch.randn(120, 6), torch.randn(70, 9)
+    data["venue"].num_nodes = 10
+    ends = {"author": 70, "paper": 120, "venue": 10}
+    for kind in (("author", "writes", "paper"), ("paper", "in", "venue"), ("paper", "cites", "paper")):
+        data[kind].edge_index = torch.stack([torch.randint(ends[kind[0]], (500,)), torch.randint(ends[kind[2]], (500,))])
+    with folder() as path:
+        rz.ingest(path / "g.rz", data)
+        with rz.open(path / "g.rz") as graph:
+            x = {graph[name].vertex_type: name for name in graph.arrays if graph[name].vertex_type}
+            assert set(x) == {"paper", "author"}
+            fs, gs = rzpyg.backend(graph, x=x)
+            sampler = rzpyg.NeighborSampler(gs, [4, 3])
+            loaders = [NeighborLoader((fs, gs), [4, 3], neighbor_sampler=sampler, input_nodes=("paper", torch.arange(120)),
+                                      batch_size=40),
+                       rzpyg.Loader(graph, [4, 3], x=x, input_nodes=("paper", None), batch_size=40)]
+            for loader in loaders:
+                for batch in loader:
+                    assert set(batch.x_dict) == {"paper", "author"}
+                    for kind, rows in batch.x_dict.items():
+                        assert torch.equal(rows, data[kind].x[batch[kind].n_id])
+            core = rz.Loader(graph, [4, 3], features={"venue": None}, seeds=graph.vertices_of("paper"), batch_size=40)
+            assert core.features == {**{name: x.get(name) for name in graph.vertex_types}}  # the defaults are bound arrays
+            for batch in core:
+                of_papers = batch.vertices[batch.vertex_types == graph.vertex_types.index("paper")]
+                assert np.array_equal(batch.x["paper"], graph[x["paper"]][of_papers])
+            for batch in rzpyg.Loader(graph, [4], x=x["paper"], input_nodes=("paper", None), batch_size=40):
+                assert set(batch.x_dict) == {"paper"}
+            for wrong in ({"author": x["paper"]}, {"venue": x["paper"]}):
+                for make in (lambda: rzpyg.backend(graph, x=wrong), lambda: rzpyg.Loader(graph, [4], x=wrong,
+                                                                                         input_nodes=("paper", None))):
+                    with raises(ValueError, "'paper' alone"):
+                        make()
+                with raises(ValueError, "belongs to vertices of type paper"):
+                    rz.Loader(graph, [4], features=wrong, seeds=[0])
+            with raises(ValueError, "only for vertices of type paper"):
+                rz.Loader(graph, [4], features=x["paper"], seeds=[0])
+
+
 def test_temporal():
     """No edge is later than its seed."""
     with folder() as path:
@@ -536,29 +618,41 @@ def test_arrays_as_tensors():
             del batch
 
 
-def test_names_of_edge_types():
+def test_triples_in_names():
     """A name that joins three says a triple where both ends are node types, however many underscores they have."""
-    first, second = {"a": 3, "b_c": 3}, {"_a": 3, "b__c": 3, "d": 3}
+    first, second, third = ("a", "b_c"), ("_a", "b__c", "d"), ("a", "a__b", "c")
     cases = [(first, "a__r__b_c", ("a", "r", "b_c")), (first, "a___r___b_c", ("a", "r", "b_c")),
              (first, "b_c__has_r__a", ("b_c", "has_r", "a")), (first, "b_c___has_r___a", ("b_c", "has_r", "a")),
              (first, "a___r__a", ("a", "_r", "a")), (first, "a__b_c__a", ("a", "b_c", "a")),
              (second, "_a__r__b__c", ("_a", "r", "b__c")), (second, "_a___r_s___d", ("_a", "r_s", "d")),
              (second, "b__c___r___b__c", ("b__c", "r", "b__c")), (second, "d__r__s__d", ("d", "r__s", "d")),
-             (first, "x__y__a", ("a", "x__y__a", "b_c")), (first, "x__y__z", ("a", "x__y__z", "b_c")),
-             (first, "a__", ("a", "a__", "b_c")), (first, "a____a", ("a", "a____a", "b_c")),
+             (third, "a__b__r__c", ("a__b", "r", "c")), (third, "c__r__a__b", ("c", "r", "a__b")),
+             (("author", "paper"), "author___writes___paper", ("author", "writes", "paper")),
+             (first, "x__y__a", None), (first, "a__", None), (first, "a____a", None), (second, "r", None)]
+    for types, name, triple in cases:
+        assert _triple_of(name, types) == triple, (name, _triple_of(name, types))
+
+
+def test_names_of_edge_types():
+    """The store records the ends of an edge type; its name, if it has these ends, only the relation."""
+    first, second = {"a": 3, "b_c": 3}, {"_a": 3, "b__c": 3, "d": 3}
+    cases = [(first, "a__r__b_c", ("a", "r", "b_c")), (first, "a___r___b_c", ("a", "r", "b_c")),
+             (first, "b_c__has_r__a", ("a", "b_c__has_r__a", "b_c")), (first, "a__r__s__b_c", ("a", "r__s", "b_c")),
+             (second, "_a__r__b__c", ("_a", "r", "b__c")), (second, "_a___r_s___d", ("_a", "_a___r_s___d", "b__c")),
+             (first, "x__y__a", ("a", "x__y__a", "b_c")), (first, "a__b_c", ("a", "a__b_c", "b_c")),
              (second, "r", ("_a", "r", "b__c"))]
     with folder() as path:
         for number, (types, name, triple) in enumerate(cases):
-            # The first edge is between the first two types; where the name says nothing, that counts.
+            # The edges are between the first two types.
             src, dst = list(types)[:2]
             rz.ingest(path / f"{number}.rz", {(src, name, dst): [[0, 1], [1, 2]]}, vertex_types=types)
             with rz.open(path / f"{number}.rz") as graph:
-                assert graph.edge_types == [name]
+                assert graph.edge_types == [name] and graph.edge_ends == {name: (src, dst)}
                 _, gs = rzpyg.backend(graph)
                 assert gs.shared.schema.edge_types == [triple], (name, gs.shared.schema.edge_types)
-        # What an import names a repeated relation, and what ingest does.
+        # What imports name a repeated relation, and what older ones did.
         (path / "edges.tsv").write_text("".join(f"{a}{i}\t{b}{i}\t{name}\n" for i in range(4) for a, b, name in (
-            ("author", "paper", "author___to___paper"), ("paper", "venue", "paper___to___venue"))))
+            ("author", "paper", "author__to__paper"), ("paper", "venue", "paper___to___venue"))))
         (path / "nodes.tsv").write_text("".join(f"{kind}{i}\t{kind}\n" for kind in ("author", "paper", "venue")
                                                 for i in range(4)))
         rz.ingest(path / "t.rz", path / "edges.tsv", columns=["src", "dst", "type"], nodes=path / "nodes.tsv",
@@ -567,7 +661,7 @@ def test_names_of_edge_types():
             assert graph.vertex_types == ["author", "paper", "venue"]
             _, gs = rzpyg.backend(graph)
             assert gs.shared.schema.edge_types == [("author", "to", "paper"), ("paper", "to", "venue")]
-            with raises(ValueError, "'author___to___paper', 'paper___to___venue' are the same"):
+            with raises(ValueError, "'author__to__paper', 'paper___to___venue' are the same"):
                 rzpyg.backend(graph, x="feat", edge_types=dict.fromkeys(graph.edge_types, ("author", "to", "paper")))
 
 

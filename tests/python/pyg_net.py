@@ -38,9 +38,16 @@ def read_names(page):
 
 
 class Graph:
-    """edges: [m, 2] of source and target. One that is there twice counts twice, in Rhizome as in PyG."""
+    """edges: [m, 2] of source and target. One that is there twice counts twice, in Rhizome as in PyG. types: None, or
+    the relations of the edges [m] and the types of the vertices."""
 
-    def __init__(self, vertices, edges):
+    def __init__(self, vertices, edges, types=None):
+        if types is not None:
+            self.relations, self.vertex_types = (torch.as_tensor(of) for of in types)
+            ends = self.vertex_types[torch.as_tensor(np.ascontiguousarray(edges.T))]
+            # The triples of PyG (type of sources, relation, type of targets), and the triple of each edge.
+            self.triples, self.triple_of = torch.unique(
+                torch.stack([ends[0], self.relations, ends[1]]), dim=1, return_inverse=True)
         self.vertices = vertices
         self.edges = torch.as_tensor(np.ascontiguousarray(edges.T))
         own = torch.arange(vertices).repeat(2, 1)
@@ -113,7 +120,80 @@ class CommNet(torch.nn.Module):
         return total + self.layer["skip"](first) if "skip" in self.layer else total
 
 
-COUNTERPARTS = {"sage": sage, "gcn": gcn, "gin": gin, "gat": attention(pyg.GATConv),
+class Rgcn(torch.nn.Module):
+    def __init__(self, width, out, options, graph, is_output):
+        super().__init__()
+        relations = int(graph.relations.max()) + 1
+        bases, blocks = int(options["bases"]), int(options["blocks"])
+        if bases < 0:
+            bases = 16 if relations > 32 and blocks == 1 else 0
+        self.layer = pyg.RGCNConv(width, out, relations, num_bases=bases or None,
+                                  num_blocks=blocks if blocks > 1 else None)
+
+    def forward(self, x, graph, first):
+        return self.layer(x, graph.edges, graph.relations)
+
+
+class Hgt(torch.nn.Module):
+    """HGTConv with the weights of the model file, one tensor for all types. A relation is one triple of PyG for each
+    pair of vertex types of its ends; these triples share matrices."""
+
+    def __init__(self, width, out, options, graph, is_output):
+        super().__init__()
+        types, relations = int(graph.vertex_types.max()) + 1, int(graph.relations.max()) + 1
+        heads = int(options["heads"])
+        shapes = {"key_value_weight": (types, 2 * out, width), "key_value_bias": (types, 2 * out),
+                  "query_weight": (types, out, width), "query_bias": (types, out),
+                  "relation_attention": (relations, heads, out // heads, out // heads),
+                  "relation_message": (relations, heads, out // heads, out // heads),
+                  "relation_prior": (relations, heads), "output_weight": (types, out, out), "output_bias": (types, out)}
+        if width == out:
+            shapes["skip"] = (types,)
+        self.layer = torch.nn.ParameterDict({name: torch.nn.Parameter(torch.empty(shape))
+                                             for name, shape in shapes.items()})
+        # PyG 2.8 computes something else if the triples are not in the order of the metadata.
+        self.triples = [(str(s), f"r{r}", str(d)) for s, r, d in graph.triples.T.tolist()]
+        self.numbers = graph.triples[1].tolist()
+        # In a list, so that its own weights are not weights of this module.
+        self.conv = [pyg.HGTConv(width, out, ([str(t) for t in range(types)], self.triples), heads)]
+        self.out = out
+
+    def theirs(self):
+        """Returns the weights by HGTConv's names."""
+        mine, given = self.layer, {}
+        for t in range(mine["query_bias"].shape[0]):
+            for form in ("weight", "bias"):
+                key, value = mine[f"key_value_{form}"][t].chunk(2)
+                given[f"kqv_lin.lins.{t}.{form}"] = torch.cat([key, mine[f"query_{form}"][t], value])
+                given[f"out_lin.lins.{t}.{form}"] = mine[f"output_{form}"][t]
+            if "skip" in mine:
+                given[f"skip.{t}"] = mine["skip"][t:t + 1]
+        given["k_rel.weight"] = mine["relation_attention"][self.numbers].transpose(0, 1).flatten(0, 1)
+        given["v_rel.weight"] = mine["relation_message"][self.numbers].transpose(0, 1).flatten(0, 1).transpose(1, 2)
+        for triple, r in zip(self.triples, self.numbers):
+            given["p_rel." + "__".join(triple)] = mine["relation_prior"][r:r + 1]
+        return given
+
+    def forward(self, x, graph, first):
+        types = graph.vertex_types
+        local = torch.empty_like(types)
+        count = int(types.max()) + 1
+        for t in range(count):
+            local[types == t] = torch.arange(int((types == t).sum()))
+        rows = {str(t): x[types == t] for t in range(count)}
+        edges = {name: local[graph.edges[:, graph.triple_of == i]] for i, name in enumerate(self.triples)}
+        made = torch.func.functional_call(self.conv[0], self.theirs(), (rows, edges))
+        out = x.new_empty(len(x), self.out)
+        for t in range(count):
+            if made.get(str(t)) is None:  # no edge ends at the type: the sum over no edges is zero
+                bias = self.layer["output_bias"][t].expand(len(rows[str(t)]), -1)
+                gate = torch.sigmoid(self.layer["skip"][t]) if "skip" in self.layer else 1
+                made[str(t)] = gate * bias + ((1 - gate) * rows[str(t)] if "skip" in self.layer else 0)
+            out = out.index_put((torch.where(types == t)[0],), made[str(t)])
+        return out
+
+
+COUNTERPARTS = {"hgt": Hgt, "rgcn": Rgcn, "sage": sage, "gcn": gcn, "gin": gin, "gat": attention(pyg.GATConv),
                 "gatv2": attention(pyg.GATv2Conv), "commnet": CommNet}
 
 
@@ -187,9 +267,16 @@ class Net(torch.nn.Module):
         if not ours.startswith("layers."):
             return f"parts.{ours.replace('head.hidden', 'head_hidden')}"
         _, k, name = ours.split(".", 2)
+        if self.kind == "hgt" and name.replace(".", "_") in self.convs[int(k)].layer:
+            return f"convs.{k}.layer.{name.replace('.', '_')}"
         if name in names[self.kind]:
             return f"convs.{k}.layer.{names[self.kind][name]}"
         return f"around.{k}.{norm.get(name, name)}"
+
+    def form_of(self, ours, values):
+        """Returns the values of a tensor of the model file as PyG's layer has them."""
+        turned = self.kind == "rgcn" and ours.split(".", 2)[-1] in ("self.weight", "relation.weight", "bases.weight")
+        return values.transpose(-1, -2) if turned and ours.startswith("layers.") else values
 
     def load(self, tensors, names):
         """Takes over the weights of a model file; every one must find its place, and every place its weight."""
@@ -198,7 +285,7 @@ class Net(torch.nn.Module):
         for ours, values in tensors.items():
             theirs = self.name_of(ours, names)
             assert theirs in mine, f"{ours}: there is no {theirs}"
-            given[theirs] = values.reshape(mine[theirs].shape)
+            given[theirs] = self.form_of(ours, values).reshape(mine[theirs].shape)
             if theirs.endswith(".eps"):  # PyG's has the start in it, ours is beside it
                 given[theirs] = values + float(self.options["eps"])
         left = {name for name in mine if name not in given and not name.endswith("num_batches_tracked")}

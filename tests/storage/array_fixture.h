@@ -80,10 +80,19 @@ inline GenerationInfo SmallInfo(std::uint64_t vertices = 10) {
   return info;
 }
 
+/// As SmallInfo, with two vertex types and the ends of two edge types.
+inline GenerationInfo TypedInfo() {
+  GenerationInfo info = SmallInfo();
+  info.vertex_types = {"paper", "author"};
+  info.edge_types = {"cites", "writes"};
+  info.edge_ends = {{0, 0}, {1, 0}};
+  return info;
+}
+
 /// Creates a store with one generation: a file topology/part-0000.adj of arbitrary bytes and, if
 /// `array`, a row array "feat" of `rows` rows. storage/ does not parse the topology file.
 inline Status MakeStore(FileSystem& fs, const Path& path, bool array = true,
-                        std::uint64_t rows = 300) {
+                        std::uint64_t rows = 300, GenerationInfo info = SmallInfo()) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(fs, path, FixedStoreId()));
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, GenerationWriter::Create(*store));
   RHIZOME_ASSIGN_OR_RETURN(const auto file, writer->CreateFile("topology/part-0000.adj"));
@@ -96,7 +105,8 @@ inline Status MakeStore(FileSystem& fs, const Path& path, bool array = true,
                        MakeEntry("feat", rows, 3, DataType::kFloat32, ArrayLayout::kRow)));
     RHIZOME_RETURN_IF_ERROR(writer->AddArray(written.arrays, written.files));
   }
-  return writer->Commit(SmallInfo(rows));
+  info.vertices = rows;
+  return writer->Commit(info);
 }
 
 }  // namespace rhizome::testing

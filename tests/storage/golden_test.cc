@@ -229,6 +229,19 @@ TEST(StorageGoldenTest, TheSecondFormIsRead) {
   }
 }
 
+// Version 6 has the ends of the edge types, and otherwise the content of version 3.
+TEST(StorageGoldenTest, TheEndsOfEdgeTypesAreRead) {
+  const auto bytes = ReadBytes(Folder() / "MANIFEST-000006");
+  const auto manifest = DecodeManifest(bytes, GoldenStoreId());
+  ASSERT_OK(manifest);
+  EXPECT_EQ(EncodeManifest(*manifest, GoldenStoreId()), bytes);
+  EXPECT_THAT(manifest->info.edge_ends,
+              ElementsAre(EdgeEnds{0, 0}, EdgeEnds{1, 0}, EdgeEnds{kSeveralTypes, 1}));
+  EXPECT_EQ(manifest->arrays, ThirdManifest().arrays);
+  EXPECT_EQ(manifest->files, ThirdManifest().files);
+  EXPECT_TRUE(ThirdManifest().info.edge_ends.empty());
+}
+
 // Version 2 of the manifest has the arrays of version 1 and an array whose chunks are shards.
 TEST(StorageGoldenTest, ShardsAreReadAndWrittenTheSame) {
   const auto bytes = ReadBytes(Folder() / "MANIFEST-000002");

@@ -20,10 +20,11 @@ Status Dead(const Path& path) {
   return Status::IoError(fmt::format("'{}' was opened before the crash", path.string()));
 }
 
-class FakeReadableFile : public ReadableFile {
+template <typename Base>
+class FakeReads : public Base {
  public:
-  FakeReadableFile(std::shared_ptr<State> state, NodePtr node, Path path, std::uint64_t epoch,
-                   std::uint64_t size_bytes, std::uint32_t alignment_bytes)
+  FakeReads(std::shared_ptr<State> state, NodePtr node, Path path, std::uint64_t epoch,
+            std::uint64_t size_bytes, std::uint32_t alignment_bytes)
       : state_(std::move(state)),
         node_(std::move(node)),
         path_(std::move(path)),
@@ -36,11 +37,7 @@ class FakeReadableFile : public ReadableFile {
     const int fault = state_->Count(Operation::kRead, path_);
     if (fault > 0) return Fail(FakeErrno(fault, "read", path_));
     if (epoch_ != state_->epoch) return Fail(Dead(path_));
-    const auto address = reinterpret_cast<std::uintptr_t>(out.data());
-    if (offset_bytes % alignment_bytes_ != 0 || out.size() % alignment_bytes_ != 0 ||
-        address % alignment_bytes_ != 0) {
-      return Fail(FakeErrno(EINVAL, "read", path_));
-    }
+    if (!IsAligned(offset_bytes, out)) return Fail(FakeErrno(EINVAL, "read", path_));
     const std::vector<std::byte>& bytes = node_->bytes;
     if (offset_bytes >= bytes.size()) return std::size_t{0};
     std::size_t count = std::min<std::uint64_t>(out.size(), bytes.size() - offset_bytes);
@@ -53,13 +50,57 @@ class FakeReadableFile : public ReadableFile {
   const Path& path() const override { return path_; }
   std::uint32_t alignment_bytes() const override { return alignment_bytes_; }
 
- private:
+ protected:
+  bool IsAligned(std::uint64_t offset_bytes, std::span<const std::byte> memory) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    return offset_bytes % alignment_bytes_ == 0 && memory.size() % alignment_bytes_ == 0 &&
+           address % alignment_bytes_ == 0;
+  }
+
   const std::shared_ptr<State> state_;
   const NodePtr node_;
   const Path path_;
   const std::uint64_t epoch_;
+
+ private:
   const std::uint64_t size_bytes_;
   const std::uint32_t alignment_bytes_;
+};
+
+class FakeUpdatableFile final : public FakeReads<UpdatableFile> {
+ public:
+  using FakeReads::FakeReads;
+
+  Status WriteAt(std::uint64_t offset_bytes, std::span<const std::byte> bytes) override {
+    MutexLock lock(state_->mutex);
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    if (!IsAligned(offset_bytes, bytes) || offset_bytes + bytes.size() > size_bytes())
+      return FakeErrno(EINVAL, "write", path_);
+    const Status begun = state_->Begin(Operation::kWriteAt, path_);
+    const auto written = bytes.first(begun.ok() ? bytes.size() : bytes.size() / 2);
+    node_->Write({state_->operations - 1, offset_bytes, {written.begin(), written.end()}, false});
+    return Keep(begun);
+  }
+
+  Status Sync() override {
+    MutexLock lock(state_->mutex);
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    const Status begun = state_->Begin(Operation::kSync, path_);
+    const bool lie = State::lies_about && State::lies_about(path_);
+    if (begun.ok() && !lie) node_->MakeDurable();
+    return Keep(begun);
+  }
+
+ private:
+  Status CheckUsable() const RHIZOME_REQUIRES(state_->mutex) {
+    return epoch_ != state_->epoch ? Dead(path_) : failed_;
+  }
+  Status Keep(Status status) {
+    if (!status.ok()) failed_ = status;
+    return status;
+  }
+
+  Status failed_;
 };
 
 class FakeWritableFile : public WritableFile {
@@ -151,8 +192,16 @@ std::unique_ptr<ReadableFile> MakeFakeReadable(const std::shared_ptr<State>& sta
                                                Path path, std::uint32_t alignment_bytes) {
   const std::uint64_t epoch = state->epoch;
   const std::uint64_t size = node->bytes.size();
-  return std::make_unique<FakeReadableFile>(state, std::move(node), std::move(path), epoch, size,
-                                            alignment_bytes);
+  return std::make_unique<FakeReads<ReadableFile>>(state, std::move(node), std::move(path), epoch,
+                                                   size, alignment_bytes);
+}
+
+std::unique_ptr<UpdatableFile> MakeFakeUpdatable(const std::shared_ptr<State>& state, NodePtr node,
+                                                 Path path, std::uint32_t alignment_bytes) {
+  const std::uint64_t epoch = state->epoch;
+  const std::uint64_t size = node->bytes.size();
+  return std::make_unique<FakeUpdatableFile>(state, std::move(node), std::move(path), epoch, size,
+                                             alignment_bytes);
 }
 
 std::unique_ptr<WritableFile> MakeFakeWritable(const std::shared_ptr<State>& state, NodePtr node,

@@ -177,6 +177,9 @@ std::unique_ptr<ReadableFile> MakeFakeReadable(const std::shared_ptr<FakeFileSys
 std::unique_ptr<WritableFile> MakeFakeWritable(const std::shared_ptr<FakeFileSystem::State>& state,
                                                NodePtr node, Path path)
     RHIZOME_REQUIRES(state->mutex);
+std::unique_ptr<UpdatableFile> MakeFakeUpdatable(
+    const std::shared_ptr<FakeFileSystem::State>& state, NodePtr node, Path path,
+    std::uint32_t alignment_bytes) RHIZOME_REQUIRES(state->mutex);
 std::unique_ptr<FileLock> MakeFakeLock(const std::shared_ptr<FakeFileSystem::State>& state,
                                        NodePtr node, bool exclusive) RHIZOME_REQUIRES(state->mutex);
 

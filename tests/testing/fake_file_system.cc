@@ -20,10 +20,10 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::array<std::string_view, 17> kOperationNames = {
-    "open",  "read",  "create",     "open_append", "append", "sync",
-    "close", "mkdir", "remove",     "rmdir",       "link",   "sync_directory",
-    "list",  "stat",  "free_bytes", "lock",        "rename"};
+constexpr std::array<std::string_view, 19> kOperationNames = {
+    "open",       "read",   "create", "open_append",    "append",         "sync", "close",
+    "mkdir",      "remove", "rmdir",  "link",           "sync_directory", "list", "stat",
+    "free_bytes", "lock",   "rename", "open_updatable", "write_at"};
 
 void Collect(const FakeNode& directory, const std::string& prefix,
              std::map<std::string, std::vector<std::byte>>& out) {
@@ -218,6 +218,26 @@ Result<std::unique_ptr<WritableFile>> FakeFileSystem::OpenAppend(const Path& pat
     return Fail(Status::InvalidArgument(path.string() + " is shorter than what shall be kept"));
   node->Write({state_->operations - 1, keep_bytes, {}, /*cut=*/true});
   return MakeFakeWritable(state_, std::move(node), path);
+}
+
+Result<std::unique_ptr<UpdatableFile>> FakeFileSystem::OpenUpdatable(const Path& path,
+                                                                     std::uint64_t size_bytes,
+                                                                     const ReadOptions& options) {
+  MutexLock lock(state_->mutex);
+  RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kOpenUpdatable, path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(path, "open"));
+  NodePtr node = state_->Find(path);
+  if (node == nullptr) {
+    node = std::make_shared<FakeNode>();
+    place.first->Rename({.names = {{place.second, node}}});
+  }
+  if (node->is_directory) return Fail(FakeErrno(EISDIR, "open", path));
+  const std::uint64_t former = std::min<std::uint64_t>(node->bytes.size(), size_bytes);
+  if (node->bytes.size() != size_bytes)
+    node->Write({state_->operations - 1, former, std::vector<std::byte>(size_bytes - former),
+                 /*cut=*/true});
+  return MakeFakeUpdatable(state_, std::move(node), path,
+                           options.direct ? state_->direct_alignment : 1);
 }
 
 Status FakeFileSystem::CreateDirectory(const Path& path) {

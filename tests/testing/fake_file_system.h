@@ -12,6 +12,7 @@
 #include "rhizome/file_system.h"
 #include "storage/base/hash.h"
 #include "storage/base/mutex.h"
+#include "storage/io/updatable_file.h"
 
 namespace rhizome::testing {
 
@@ -51,7 +52,7 @@ struct FakeCrashPoint {
 ///
 /// Threads: all functions may be called concurrently.
 /// Ownership: files share the state, so that open files remain usable after removal, as in Unix.
-class FakeFileSystem : public FileSystem {
+class FakeFileSystem : public FileSystem, public UpdatableFiles {
  public:
   FakeFileSystem();
 
@@ -95,6 +96,8 @@ class FakeFileSystem : public FileSystem {
     kFreeBytes,
     kLock,
     kRename,
+    kOpenUpdatable,
+    kWriteAt,
   };
 
   /// Returns whether an operation changes the disk.
@@ -169,6 +172,8 @@ class FakeFileSystem : public FileSystem {
   Result<std::unique_ptr<WritableFile>> CreateFile(const Path& path) override;
   Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                    std::uint64_t keep_bytes) override;
+  Result<std::unique_ptr<UpdatableFile>> OpenUpdatable(const Path& path, std::uint64_t size_bytes,
+                                                       const ReadOptions& options) override;
   Status CreateDirectory(const Path& path) override;
   Status RemoveFile(const Path& path) override;
   Status RemoveDirectory(const Path& path) override;

@@ -120,6 +120,7 @@ inline void RunHistories(std::mt19937_64& rng, int rounds, bool compact) {
     const auto follower = Graph::Open(
         **reader, {.topology = rng() % 2 == 0 ? TopologyPlace::kMemory : TopologyPlace::kDirect});
     ASSERT_OK(follower);
+    model.ExpectExactEnds(**graph);
     for (int step = 0; step < 12; ++step) {
       SCOPED_TRACE(step);
       const UpdateModel before = model;
@@ -146,6 +147,7 @@ inline void RunHistories(std::mt19937_64& rng, int rounds, bool compact) {
         EXPECT_TRUE(compacted->compacted);
         EXPECT_TRUE((*graph)->Snapshot()->delta()->empty());
         model.ExpectAgrees(**graph, directions);
+        model.ExpectExactEnds(**graph);
         before.ExpectAgrees(*snapshot, directions);
         if (rng() % 2 == 0) {
           ASSERT_OK((*follower)->Refresh());

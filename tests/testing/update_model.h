@@ -164,12 +164,37 @@ class UpdateModel {
     return batch;
   }
 
+  /// Checks the vertex types of the ends of edges in a graph without a delta.
+  void ExpectExactEnds(const Graph& graph) const {
+    const auto names = graph.vertex_types();
+    const auto found = graph.edge_ends();
+    ASSERT_EQ(found.size(), names.size() < 2 ? 0 : graph.edge_types().size());
+    for (std::size_t t = 0; t < found.size(); ++t) {
+      std::set<std::string> sources, destinations;
+      for (const Edge& edge : edges_) {
+        if (edge.type != graph.edge_types()[t]) continue;
+        sources.insert(vertices_.at(edge.src).type);
+        destinations.insert(vertices_.at(edge.dst).type);
+      }
+      EXPECT_EQ(NameOfEnd(names, found[t].source),
+                sources.size() == 1 ? *sources.begin() : "several");
+      EXPECT_EQ(NameOfEnd(names, found[t].destination),
+                destinations.size() == 1 ? *destinations.begin() : "several");
+    }
+  }
+
   /// Compares every query of `graph` with the model. `directions` are those stored in the graph.
   void ExpectAgrees(const Graph& graph, Direction directions) const {
     EXPECT_EQ(graph.live_vertex_count(), vertices_.size());
     const auto count = graph.CountEdges();
     ASSERT_OK(count);
     EXPECT_EQ(*count, edges_.size());
+    ExpectEnds(graph);
+    std::vector<std::uint64_t> counts(graph.vertex_types().size(), 0);
+    for (const auto& [id, vertex] : vertices_)
+      for (std::size_t t = 0; t < counts.size(); ++t)
+        if (graph.vertex_types()[t] == vertex.type) ++counts[t];
+    EXPECT_EQ(graph.live_vertices_by_type(), counts);
     for (const std::string& id : gone_) {
       if (!vertices_.contains(id)) {
         EXPECT_STATUS(graph.FindText(id), kNotFound);
@@ -215,6 +240,28 @@ class UpdateModel {
   }
 
  private:
+  static std::string NameOfEnd(const std::vector<std::string>& names, TypeId end) {
+    return end == kSeveralTypes ? "several" : names.at(end);
+  }
+
+  /// Checks that no edge has an end of another type than the graph reports.
+  void ExpectEnds(const Graph& graph) const {
+    const auto names = graph.vertex_types();
+    const auto types = graph.edge_types();
+    const auto found = graph.edge_ends();
+    ASSERT_EQ(found.size(), names.size() < 2 ? 0 : types.size());
+    for (const Edge& edge : edges_) {
+      if (found.empty()) break;
+      const auto at = std::find(types.begin(), types.end(), edge.type) - types.begin();
+      const auto [source, destination] = found.at(static_cast<std::size_t>(at));
+      if (source != kSeveralTypes) {
+        EXPECT_EQ(names.at(source), vertices_.at(edge.src).type) << edge.type;
+      }
+      if (destination != kSeveralTypes) {
+        EXPECT_EQ(names.at(destination), vertices_.at(edge.dst).type) << edge.type;
+      }
+    }
+  }
   static std::vector<float> FirstRow(VertexId vertex) {
     const auto v = static_cast<float>(vertex);
     return {v, v * 2, v + 7};

@@ -78,12 +78,14 @@ PY
 }
 
 # need_mpirun: required before running ranks with mpirun; allows it for root. Without an mpirun, or
-# without librhizome_mpi, the script ends here: skipped, unless a check has failed.
+# without librhizome_mpi, the script ends here: skipped, unless a check has failed. Released memory
+# is not filled from here on: Open MPI's launcher reads it when a rank is lost, and would crash.
 need_mpirun() {
   local reason=
   command -v mpirun >/dev/null || reason="there is no mpirun"
   [ -e "$RHIZOME_BUILD/lib/librhizome_mpi.so" ] || reason="this build has no librhizome_mpi"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  unset MALLOC_PERTURB_
   [ -n "$reason" ] || return 0
   [ $failures -eq 0 ] || exit 1
   echo "skipped: $reason (tools/install_deps.sh --mpi)"

@@ -5,6 +5,8 @@ namespace rhizome {
 void AddGatherBench(const Bench& bench, CLI::App& root, Session& session);
 void AddSampleBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPoolBench(const Bench& bench, CLI::App& root, Session& session);
+void AddInputsBench(const Bench& bench, CLI::App& root, Session& session);
+void AddTablesBench(const Bench& bench, CLI::App& root, Session& session);
 void AddFullGraphBench(const Bench& bench, CLI::App& root, Session& session);
 void AddRangesBench(const Bench& bench, CLI::App& root, Session& session);
 void AddRemoteBench(const Bench& bench, CLI::App& root, Session& session);
@@ -33,6 +35,12 @@ const Bench kBenches[] = {
     {"sample", "Edges sampled per second, in memory", AddSampleBench},
     {"pool", "Reads of the cache policies on a sampled trace, and their time on disk",
      AddPoolBench},
+    {"inputs",
+     "Division of cache memory among arrays of several vertex types, compared with the best one",
+     AddInputsBench},
+    {"tables",
+     "Rows of a table of embeddings read in an epoch of training on links, compared with Marius",
+     AddTablesBench},
     {"fullgraph",
      "Bytes that full-graph training transfers under a memory limit: each policy compared with the "
      "plan and a lower bound; ROC's Figure 10a",

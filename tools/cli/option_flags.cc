@@ -39,11 +39,47 @@ std::optional<std::vector<TypedFanouts>> ParseTypedFanouts(std::string_view text
   }
 }
 
+/// Parses arrays by vertex type, such as "paper=feat,venue=none". Returns nullopt if malformed.
+std::optional<std::vector<FeatureInput>> ParseInputs(std::string_view text) {
+  std::vector<FeatureInput> inputs;
+  for (const std::string& one : SplitList(text, ',')) {
+    const std::size_t equals = one.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == one.size()) return std::nullopt;
+    std::string array = one.substr(equals + 1);
+    if (array == "none") array.clear();
+    inputs.push_back({.vertex_type = one.substr(0, equals), .array = std::move(array)});
+  }
+  return inputs;
+}
+
 std::string KindOf(const Option& row, std::string_view usual) {
   return std::string(row.value.empty() ? usual : row.value);
 }
 
 }  // namespace
+
+void OptionFlags::AddInputs(const Option& row, std::string& array,
+                            std::vector<FeatureInput>& inputs) {
+  Keep(row, verb_
+                ->add_option_function<std::string>(
+                    NameOf(row),
+                    [row, &array, &inputs](const std::string& given) {
+                      inputs.clear();
+                      if (given.find('=') == given.npos) {
+                        array = given;
+                        return;
+                      }
+                      auto parsed = ParseInputs(given);
+                      if (!parsed)
+                        Refused(row, given,
+                                "neither the name of an array nor a list such as "
+                                "'paper=feat,author=author_feat,venue=none'");
+                      inputs = *std::move(parsed);
+                    },
+                    HelpOf(row))
+                ->type_name(KindOf(row, "NAME"))
+                ->default_str(array));
+}
 
 Status OptionFlags::Refuse(std::string_view group, std::string_view why) const {
   for (const Added& one : added_) {

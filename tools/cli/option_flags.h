@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rhizome/file_system.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/neighbor_sampling.h"
 #include "rhizome/status.h"
 #include "storage/options/option.h"
@@ -50,6 +51,10 @@ class OptionFlags {
       Keep(row, Add(row, field));
     }
   }
+
+  /// Adds an option for either of two fields: the name of an array, or an array for each vertex
+  /// type, such as paper=feat,venue=none.
+  void AddInputs(const Option& row, std::string& array, std::vector<FeatureInput>& inputs);
 
   /// An option that was added, and the field that it sets.
   struct Added {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <iterator>
 #include <span>
@@ -150,6 +151,27 @@ void RefuseEmptyValues(std::span<char* const> arguments) {
   }
 }
 
+/// Rejects values such as -1 of options that take a whole number: no such option has a sign, and a
+/// parser of unsigned numbers would take -1 for the largest one. `verb` is the verb that is run.
+/// Throws: CLI::ValidationError.
+void RefuseNegativeNumbers(const CLI::App& verb, std::span<char* const> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view name = arguments[i];
+    if (name == "--") return;
+    std::string_view value = i + 1 < arguments.size() ? arguments[i + 1] : std::string_view();
+    if (const std::size_t equals = name.find('='); equals != name.npos) {
+      value = name.substr(equals + 1);
+      name = name.substr(0, equals);
+    }
+    if (!name.starts_with('-') || value.size() < 2 || value[0] != '-') continue;
+    const CLI::Option* const option = verb.get_option_no_throw(std::string(name));
+    if (option == nullptr || option->get_type_name() != "N") continue;
+    if (std::isdigit(static_cast<unsigned char>(value[1])) == 0) continue;
+    throw CLI::ValidationError(std::string(name),
+                               "'" + std::string(value) + "' is negative; give 0 or more");
+  }
+}
+
 int ParseAndRun(const Program& program, int argc, char** argv) {
   CLI::App root{program.description, program.name};
   UseHelpFormat(root);
@@ -163,7 +185,9 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
   try {
     RefuseEmptyValues(arguments);
     std::string verb;
-    AddLateOptions(VerbOf(root, arguments, verb), session);
+    const CLI::App& run = VerbOf(root, arguments, verb);
+    AddLateOptions(run, session);
+    RefuseNegativeNumbers(run, arguments);
     session.command = {program.name};
     session.command.insert(session.command.end(), arguments.begin(), arguments.end());
     std::vector<std::string> expanded = ExpandSettings(root, arguments);

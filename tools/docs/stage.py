@@ -25,6 +25,7 @@ PYTHON = {
     "graph": ("Graphs", ("_graph", "_array", "_batch", "_masked", "_sampler")),
     "stores": ("Stores", ("_ingest", "_schema", "_sniff", "_stores")),
     "training": ("Training and inference", ("_loader", "_verbs")),
+    "links": ("Links", ("_links",)),
     "results": ("Results", ("_types",)),
     "errors": ("Errors", ("errors",)),
 }

@@ -168,6 +168,11 @@ bool IsFree(const EdgeArrayFile& array, const Dataset& dataset) {
 
 }  // namespace
 
+std::string NameOfTriple(const std::string& src, const std::string& relation,
+                         const std::string& dst) {
+  return fmt::format("{}__{}__{}", src, relation, dst);
+}
+
 std::uint64_t Dataset::vertex_count() const {
   std::uint64_t count = 0;
   for (const VertexRange& range : vertices) count += range.count;
@@ -226,9 +231,13 @@ Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> 
       alike = alike && Alike(*first, *source);
   }
   if (parts.empty()) return Status::Ok();
-  if (alike) return AddJoined(name, parts, fill, dataset);
+  const bool whole = dataset.vertices.size() == 1 || parts.size() > 1 || !fill.empty();
+  if (alike && whole) return AddJoined(name, parts, fill, dataset);
   for (const ArrayPart& part : parts)
-    RHIZOME_RETURN_IF_ERROR(AddJoined(NameOfPart(name, part.type), {part}, fill, dataset));
+    dataset.options.arrays.push_back({.name = alike ? name : NameOfPart(name, part.type),
+                                      .path = part.path,
+                                      .vertex_type = part.type,
+                                      .open = part.open});
   return Status::Ok();
 }
 

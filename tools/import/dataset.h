@@ -41,6 +41,11 @@ struct Dataset {
   Status SetVertices(std::uint64_t memory_bytes);
 };
 
+/// Returns the name of an edge type whose relation also connects other vertex types:
+/// "author__writes__paper".
+std::string NameOfTriple(const std::string& src, const std::string& relation,
+                         const std::string& dst);
+
 using OpenRowsOf = std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)>;
 
 /// Rows of one vertex type in an array.
@@ -50,11 +55,12 @@ struct ArrayPart {
   OpenRowsOf open;
 };
 
-/// Adds an array from `parts`; each part holds the rows of one vertex type. Vertices of other
-/// types get zeros (or `fill`, one element). If the parts differ in dtype or number of columns,
-/// each becomes an array of its own, named `name.type` (with _ for characters that an array's name
-/// cannot have). Errors: kInvalidArgument, the number of rows of a part is not the number of
-/// vertices of its type.
+/// Adds an array from `parts`; each part holds the rows of one vertex type. If the parts differ in
+/// dtype or number of columns, each becomes an array that is bound to its type, named `name.type`
+/// (with _ for characters that an array's name cannot have). If only one of several types has a
+/// part, the array is bound to it, unless `fill` is given. Otherwise there is one array, in which
+/// vertices of other types have `fill`, one element, or zeros. Errors: kInvalidArgument, the number
+/// of rows of a part is not the number of vertices of its type.
 Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
                 const std::vector<std::byte>& fill, Dataset& dataset);
 

@@ -18,9 +18,10 @@
 namespace rhizome {
 
 const char* const kIgnoredHelp =
-    "Models ignore the types of vertices, and of edges except for sampling; they ignore edge\n"
-    "attributes other than weights and times, and use one direction of directed edges unless\n"
-    "--direction is both. A note, and `ignored` in the JSON, report what a job ignored.\n";
+    "Models ignore the types of vertices except for their input arrays, and of edges except for\n"
+    "sampling; they ignore edge attributes other than weights and times, and use one direction of\n"
+    "directed edges unless --direction is both. A note, and `ignored` in the JSON, report what a "
+    "job ignored.\n";
 
 JobNote PrintsNotes(const Session& session) {
   return [&session](std::string_view note) { Tell(session, "note", note); };
@@ -94,6 +95,21 @@ void AddSplitColumnFlag(CLI::App& verb, std::string& split) {
       ->excludes(verb.get_option("--split"));
 }
 
+/// Adds the rows of EachDataField.
+template <typename Accepts>
+void AddDataRows(OptionFlags& flags, DataOptions& data, const Accepts& accepts) {
+  EachDataField(
+      [&](const Option& row, auto& field) {
+        if (!accepts(row)) return;
+        if (row.field == "data.features") {
+          flags.AddInputs(row, data.features, data.inputs);
+        } else {
+          flags(row, field);
+        }
+      },
+      data);
+}
+
 /// Adds the resources of an inference, which does not read mapped files.
 void AddInferResources(OptionFlags& flags, ResourceOptions& resources) {
   EachResourceField(
@@ -106,18 +122,16 @@ void AddInferResources(OptionFlags& flags, ResourceOptions& resources) {
 }  // namespace
 
 void AddDataFlags(OptionFlags& flags, CLI::App& verb, DataOptions& data) {
-  EachDataField(flags, data);
+  AddDataRows(flags, data, [](const Option&) { return true; });
   AddSplitColumnFlag(verb, data.split);
 }
 
 void AddPredictionFlags(CLI::App& verb, InferOptions& options) {
   const std::size_t before = verb.get_options().size();
   OptionFlags flags(verb);
-  const auto some = [&flags](const Option& row, auto& field) {
-    if (row.field != "data.labels" && row.field != "data.split" && row.field != "data.topology")
-      flags(row, field);
-  };
-  EachDataField(some, options.data);
+  AddDataRows(flags, options.data, [](const Option& row) {
+    return row.field != "data.labels" && row.field != "data.split" && row.field != "data.topology";
+  });
   EachComputedField(flags, options);
   EachResourceField(
       [&flags](const Option& row, auto& field) {

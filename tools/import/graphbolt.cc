@@ -147,7 +147,7 @@ class GraphBoltReader {
       RHIZOME_ASSIGN_OR_RETURN(file.dst, dataset_.RangeOf(parts ? parts->dst : "", file_));
       if (parts)
         file.type = uses[parts->relation] > 1
-                        ? fmt::format("{}___{}___{}", parts->src, parts->relation, parts->dst)
+                        ? NameOfTriple(parts->src, parts->relation, parts->dst)
                         : parts->relation;
       if (!edge_files_.emplace(type, dataset_.options.edges.size()).second)
         return Bad("graph.edges", fmt::format("has the type '{}' twice", type));

@@ -17,7 +17,7 @@ namespace rhizome {
 ///
 /// Ids are 0..n-1, ordered by type name, as in the graph that GraphBolt samples. Arrays: the
 /// features under their names, `split`, and `label` int64 (-1: none). An edge type `a:relation:b`
-/// becomes `relation`, or `a___relation___b` if two types have the same relation.
+/// becomes `relation`, or `a__relation__b` if two types have the same relation.
 /// Memory: Dataset::held_bytes and a few blocks, less than `memory_bytes` (0: no limit).
 /// Errors: kNotFound; kInvalidArgument, naming the file or the entry of metadata.yaml;
 /// kOutOfMemory, the vertices alone exceed the limit.

@@ -42,9 +42,10 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
   verb.add_option("--array", flags.arrays,
                   "Array with one row per vertex: .npy, F.npz:MEMBER, a Zarr v3 folder, or text "
                   "with one row a line; F:coo:DIM: lines 'row column value' of an array with DIM "
-                  "columns")
+                  "columns; TYPE:NAME: an array of one vertex type, with a row per vertex of the "
+                  "type")
       ->allow_extra_args(false)
-      ->type_name("NAME=F[:coo:DIM]");
+      ->type_name("[TYPE:]NAME=F[:coo:DIM]");
   verb.add_option("--edge-array", flags.edge_arrays,
                   "Edge attribute: .npy or a Zarr v3 folder with one row per edge, in the order of "
                   "--edges; NAME weight: edge weights")
@@ -111,16 +112,28 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
 
 }  // namespace
 
+Status SetArrayName(const std::string& given, ArrayFile& array) {
+  // The name of a type may contain colons, the name of an array cannot.
+  const std::size_t colon = given.rfind(':');
+  if (colon == 0)
+    return Status::InvalidArgument(
+        fmt::format("array '{}': the vertex type before the colon is missing", given));
+  if (colon != given.npos) array.vertex_type = given.substr(0, colon);
+  array.name = colon == given.npos ? given : given.substr(colon + 1);
+  return CheckName("array", array.name);
+}
+
 Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype) {
   const std::size_t equals = given.find('=');
   if (equals == given.npos || equals + 1 == given.size()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("--array '{}': write NAME=FILE, or NAME=FILE:coo:DIM for triplets", given)));
+    return Fail(Status::InvalidArgument(fmt::format(
+        "--array '{}': write NAME=FILE, TYPE:NAME=FILE for the vertices of one type, or "
+        "NAME=FILE:coo:DIM for triplets",
+        given)));
   }
   ArrayFile array;
-  array.name = given.substr(0, equals);
+  RHIZOME_RETURN_IF_ERROR(SetArrayName(given.substr(0, equals), array));
   array.dtype = dtype;
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", array.name));
   std::string file = given.substr(equals + 1);
   const std::size_t colon = file.rfind(':');
   const bool npz = colon != file.npos && std::string_view(file).substr(0, colon).ends_with(".npz");
@@ -151,6 +164,10 @@ namespace {
 /// Parses --edge-array and reads the header of the file, which determines the dtype.
 Result<EdgeArrayFile> ParseEdgeArrayFlag(const std::string& given) {
   RHIZOME_ASSIGN_OR_RETURN(ArrayFile file, ParseArrayFlag(given, std::nullopt));
+  if (!file.vertex_type.empty())
+    return Fail(Status::InvalidArgument(fmt::format(
+        "--edge-array '{}': '{}:' names a vertex type, but the array has rows for edges", given,
+        file.vertex_type)));
   FileSystem& fs = FileSystem::Posix();
   if (file.dim != 0 || !HasRows(fs, file))
     return Fail(Status::InvalidArgument(fmt::format(

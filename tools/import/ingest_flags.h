@@ -30,7 +30,11 @@ struct IngestFlags {
   void SetLayout(IngestOptions& result) const;
 };
 
-/// Parses "NAME=F", "NAME=F:coo:DIM" or "NAME=F:DIM", the value of --array.
+/// Sets name and vertex type from "NAME" or "TYPE:NAME". Errors: kInvalidArgument.
+Status SetArrayName(const std::string& given, ArrayFile& array);
+
+/// Parses "NAME=F", "NAME=F:coo:DIM" or "NAME=F:DIM", the value of --array. NAME is as for
+/// SetArrayName.
 Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype);
 
 /// Adds --dtype.

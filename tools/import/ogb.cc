@@ -175,9 +175,10 @@ class OgbReader {
         return Status::InvalidArgument(
             fmt::format("{}: '{}' cannot be a part of a folder's name", path.string(), name));
       }
-      RHIZOME_RETURN_IF_ERROR(
-          AddEdges(raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
-                   uses[triplet.relation] > 1 ? triplet.folder() : triplet.relation));
+      RHIZOME_RETURN_IF_ERROR(AddEdges(
+          raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
+          uses[triplet.relation] > 1 ? NameOfTriple(triplet.src, triplet.relation, triplet.dst)
+                                     : triplet.relation));
     }
     if (!lines.empty()) return Status::Ok();
     return Status::InvalidArgument(fmt::format("{}: there are no relations", path.string()));

@@ -20,7 +20,7 @@ namespace rhizome {
 /// (-1: none), `split`, and each further file under its own name, int64 if its first line has only
 /// integers, otherwise float32. Edge attributes: `edge_feat` float32 from edge-feat.csv.gz, and
 /// each further edge_*.csv.gz with a dtype chosen likewise (AddEdgeArray). An edge type is named by
-/// its relation, or by `a___relation___b` if two triplets have the same relation. Inverse edges are
+/// its relation, or by `a__relation__b` if two triplets have the same relation. Inverse edges are
 /// not added; if OGB adds them for the data set (add_inverse_edge), ingest with `undirected`.
 /// Memory: Dataset::held_bytes and a few blocks, less than `memory_bytes` (0: no limit).
 /// Errors: kNotFound; kInvalidArgument, naming the file: missing, malformed, or not a single graph;

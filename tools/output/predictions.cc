@@ -232,7 +232,8 @@ Result<Json> WritePredictions(const InferResult& scores, const PredictionFiles& 
   const std::uint64_t vertices = LiveVertices::Of(scores.graph).count();
   Json entries = Json::array();
   if (IsNpy(files.rows)) {
-    RHIZOME_ASSIGN_OR_RETURN(WrittenFile ids, WriteIds(scores.graph, files.ids, control));
+    RHIZOME_ASSIGN_OR_RETURN(WrittenFile ids, WriteIds(scores.graph, LiveVertices::Of(scores.graph),
+                                                       files.ids, control));
     RHIZOME_ASSIGN_OR_RETURN(WrittenFile rows, WriteNpy(scores, files.rows, memory_bytes, control));
     RHIZOME_RETURN_IF_ERROR(CommitBoth(std::move(rows), files.rows, std::move(ids), files.ids));
     entries.push_back({{"path", files.rows.string()},

@@ -2,20 +2,18 @@
 
 #include <string>
 
-#include "index/graph/live_vertices.h"
 #include "storage/base/check.h"
 #include "storage/io/files.h"
 #include "tools/cli/id_text.h"
 
 namespace rhizome {
 
-Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
+Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const LiveVertices& live, const Path& path,
                              const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
   const bool csv = TableFormOf(path) == TableForm::kCsv;
   const TableForm form = csv ? TableForm::kCsv : TableForm::kLines;
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  const LiveVertices live = LiveVertices::Of(graph);
   std::string piece;
   for (std::uint64_t i = 0; i < live.count(); ++i) {
     RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(live.At(i)), form, piece));

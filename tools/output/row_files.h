@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "index/graph/live_vertices.h"
 #include "rhizome/file_system.h"
 #include "storage/io/files.h"
 #include "tools/cli/cli.h"
@@ -17,9 +18,9 @@ struct WrittenFile {
 /// Returns the path of the file of ids that `export` writes for `rows`: F.ids.tsv for F.npy.
 inline Path IdsBeside(Path rows) { return rows.replace_extension(".ids.tsv"); }
 
-/// Writes the external ids of the vertices that are not deleted, one per line, in vertex-id order;
-/// as CSV if the file name ends accordingly. Errors: as AppendIdField and OutputFile.
-Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
+/// Writes the external ids of the vertices in `live`, one per line, in vertex-id order; as CSV if
+/// the file name ends accordingly. Errors: as AppendIdField and OutputFile.
+Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const LiveVertices& live, const Path& path,
                              const JobControl& control);
 
 /// Commits both files, `rows` as `rows_path`. The ids of an earlier export are removed first: if

@@ -105,6 +105,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddInferVerb(root, session);
   AddSimilarVerb(root, session);
   AddScoreVerb(root, session);
+  AddEvaluateVerb(root, session);
   AddExportVerb(root, session);
   root.add_subcommand("bench", "Run a benchmark")
       ->footer(

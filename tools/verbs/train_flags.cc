@@ -20,7 +20,7 @@ bool IsGiven(const TrainFlags& flags, const char* name) {
 Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
   constexpr std::int64_t kDefaultFanout = 10;
   MinibatchOptions* const minibatch = options.minibatch();
-  if (minibatch == nullptr) return Status::Ok();
+  if (minibatch == nullptr || options.model.kind == kTableModel) return Status::Ok();
   const NeighborSampling& sampling = options.data.sampling;
   const bool has_fanouts = IsGiven(flags, "--fanout"), has_layers = IsGiven(flags, "--layers");
   const bool typed = !sampling.typed_fanouts.empty();
@@ -100,6 +100,7 @@ void AddTrainFlags(CLI::App& verb, TrainFlags& flags, Session& session) {
                 "Train on all edges at once, one step per epoch, with exact gradients; data that "
                 "exceeds --memory is spilled to the job's folder");
   EachFullGraphField(table, flags.full_graph);
+  EachTableField(table, options.table);
   EachJobField(table, options.job);
   AddDescriptionFlags(verb, flags);
 }

@@ -52,6 +52,8 @@ Json ArrayJson(const Manifest& manifest, const ArrayEntry& entry) {
           {"inner_rows", entry.inner_rows},
           {"rows_given", RowsGiven(entry)},
           {"dimension", FirstDimension(entry)},
+          {"vertex_type",
+           BoundType(entry).empty() ? Json(nullptr) : Json(std::string(BoundType(entry)))},
           {"bytes", ArrayBytesOf(manifest, entry.name)},
           {"aliases", std::move(aliases)}};
 }
@@ -84,18 +86,31 @@ std::string LayoutOf(const Json& array) {
 
 std::string DescribeList(const Json& f) {
   TextTable table({2, 3, 7});
-  table.Add({"array", "type", "rows", "dim", "layout", "codec", "aliases", "bytes"});
+  bool bound = false;
+  for (const Json& array : f["arrays"]) bound = bound || !array["vertex_type"].is_null();
+  std::vector<std::string> head = {"array",  "type",  "rows",    "dim",
+                                   "layout", "codec", "aliases", "bytes"};
+  if (bound) head.emplace_back("vertex type");
+  table.Add(std::move(head));
   for (const Json& array : f["arrays"]) {
     std::string aliases;
     for (const Json& alias : array["aliases"])
       aliases += (aliases.empty() ? "@" : " @") + alias.get<std::string>();
     const bool partial = array["rows_given"] != array["rows"];
-    table.Add({Shown(array), array["dtype"].get<std::string>(),
-               partial ? fmt::format("{} of {}", WithCommas(array["rows_given"]),
-                                     WithCommas(array["rows"]))
-                       : WithCommas(array["rows"]),
-               array["dim"].dump(), LayoutOf(array), array["codec"].get<std::string>(), aliases,
-               HumanBytes(array["bytes"])});
+    std::vector<std::string> line = {
+        Shown(array),
+        array["dtype"].get<std::string>(),
+        partial
+            ? fmt::format("{} of {}", WithCommas(array["rows_given"]), WithCommas(array["rows"]))
+            : WithCommas(array["rows"]),
+        array["dim"].dump(),
+        LayoutOf(array),
+        array["codec"].get<std::string>(),
+        aliases,
+        HumanBytes(array["bytes"])};
+    const Json& type = array["vertex_type"];
+    if (bound) line.push_back(type.is_null() ? std::string() : type.get<std::string>());
+    table.Add(std::move(line));
   }
   return table.ToString();
 }
@@ -164,7 +179,10 @@ std::string DescribeAdded(const Json& f) {
                                  f["array"].get<std::string>(), WithCommas(f["rows"]),
                                  f["dim"].get<std::uint64_t>(), f["dtype"].get<std::string>(),
                                  f["layout"].get<std::string>(), HumanSeconds(f["seconds"]));
-  if (f["rows_given"] != f["rows"]) {
+  if (!f["vertex_type"].is_null())
+    text += fmt::format("  bound to the {} vertices of type '{}'\n", WithCommas(f["vertices"]),
+                        f["vertex_type"].get<std::string>());
+  if (f["rows_given"] != (f["vertex_type"].is_null() ? f["rows"] : f["vertices"])) {
     text += fmt::format("  {} vertices have rows, the others {}\n", WithCommas(f["rows_given"]),
                         f["other_rows"].get<std::string>());
   }
@@ -203,6 +221,10 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
            {"dtype", DataTypeName(report.array.dtype)},
            {"layout", ArrayLayoutName(report.array.layout)},
            {"rows_given", report.rows_given},
+           {"vertices", report.vertices},
+           {"vertex_type", BoundType(report.array).empty()
+                               ? Json(nullptr)
+                               : Json(std::string(BoundType(report.array)))},
            {"other_rows", OtherRows(report.array)},
            {"rows_read", report.rows_read},
            {"new_vertices", report.new_vertices},
@@ -230,7 +252,7 @@ Result<ArrayFile> EmptyArray(const AddFlags& flags) {
         "'{}'",
         flags.array)));
   ArrayFile file;
-  file.name = flags.array;
+  RHIZOME_RETURN_IF_ERROR(SetArrayName(flags.array, file));
   file.path = "--empty";
   file.dim = flags.empty_columns;
   file.open = EmptyRows(flags.dtype.value_or(DataType::kFloat32), flags.empty_columns);
@@ -379,9 +401,9 @@ void AddAdd(CLI::App& array, Session& session) {
   AddStore(*verb, flags->store);
   verb->add_option("ARRAY", flags->array,
                    "NAME=F: .npy, a Zarr v3 folder, or text with one row a line; NAME=F:coo:DIM: "
-                   "lines 'row column value'; "
+                   "lines 'row column value'; TYPE:NAME=F: rows of the vertices of one type only; "
                    "rows in the order of export, or of the ids in F.ids.tsv next to F.npy; with "
-                   "--empty: NAME")
+                   "--empty: NAME or TYPE:NAME")
       ->required();
   verb->add_option("--empty", flags->empty_columns,
                    "Add an array of DIM columns without rows, which put adds later; --dtype is "

@@ -47,12 +47,13 @@ struct ExportFlags {
   std::uint64_t memory_bytes() const { return given_memory.value_or(std::uint64_t{1} << 30); }
 };
 
-/// Reads the current rows of an array in vertex-id order, skipping deleted vertices, or the rows of
-/// an edge array in their order. A chunk that holds several rows of a call is read once.
+/// Reads the current rows of an array in vertex-id order, skipping deleted vertices and vertices of
+/// types without rows, or the rows of an edge array in their order. A chunk that holds several rows
+/// of a call is read once.
 class TileReader {
  public:
   TileReader(const GraphSnapshot& graph, const ChunkArray& array)
-      : graph_(graph), array_(array), live_(LiveVertices::Of(graph)) {}
+      : graph_(graph), array_(array), live_(LiveVertices::Of(graph, array.entry())) {}
 
   /// Returns the number of rows to export.
   std::uint64_t rows() const { return of_edges_ ? array_.entry().rows : live_.count(); }
@@ -133,10 +134,11 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
 Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& array,
                                 const ExportFlags& flags, ExportFormat format, const Path& ids_path,
                                 const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(WrittenFile ids,
-                           IsOfEdges(array.entry())
-                               ? WriteEdgesOfRows(*opened.graph, array.entry(), ids_path, control)
-                               : WriteIds(*opened.graph, ids_path, control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      WrittenFile ids, IsOfEdges(array.entry())
+                           ? WriteEdgesOfRows(*opened.graph, array.entry(), ids_path, control)
+                           : WriteIds(*opened.graph, LiveVertices::Of(*opened.graph, array.entry()),
+                                      ids_path, control));
   RHIZOME_ASSIGN_OR_RETURN(WrittenFile rows, WriteRows(opened, array, flags, format, control));
   const std::uint64_t count = rows.rows;
   RHIZOME_RETURN_IF_ERROR(CommitBoth(std::move(rows), flags.out, std::move(ids), ids_path));

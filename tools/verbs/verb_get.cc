@@ -98,11 +98,14 @@ Result<Json> DegreesOf(const GraphSnapshot& graph, VertexId vertex) {
 }
 
 /// Returns the arrays of a card: a row in each array of vertices that users see, of several
-/// versions the one that the plain name means. Label and split have fields of their own.
+/// versions the one that the plain name means, unless it is bound to another vertex type. Label and
+/// split have fields of their own.
 Result<Json> ArraysOfCard(const OpenedGraph& opened, StoredTexts& texts, VertexId vertex,
                           const Session& session, Json& card) {
   Json arrays = Json::array();
   for (const CardArray& array : CardArrays(opened.store->manifest())) {
+    const std::string_view bound = BoundType(*array.entry);
+    if (!bound.empty() && bound != card["type"].get<std::string>()) continue;
     RHIZOME_ASSIGN_OR_RETURN(const auto file, opened.store->OpenArray(array.entry->name));
     RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(*opened.graph, *file, vertex));
     RHIZOME_ASSIGN_OR_RETURN(Json values, texts.RowJson(*array.entry, row));

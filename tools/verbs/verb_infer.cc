@@ -104,16 +104,21 @@ Json RangesJson(const InferRanges& ranges) {
           {"r2", optional(ranges.r2)}};
 }
 
-Json LayerJson(const InferLayerReport& layer) {
+Json CostsJson(const InferLayerCosts& costs) {
   Json json = Json::object();
   const auto add = [&](const char* name, const auto& figure) {
     if (std::string_view(name) == "chunk_hits") {
-      json["hit_rate"] = layer.hit_rate();
+      json["hit_rate"] = costs.hit_rate();
     } else {
       json[name] = figure;
     }
   };
-  InferLayerCosts::Each(add, layer);
+  InferLayerCosts::Each(add, costs);
+  return json;
+}
+
+Json LayerJson(const InferLayerReport& layer) {
+  Json json = CostsJson(layer);
   json["layout"] = layer.layout;
   json["layouts"] = LayoutsJson(layer.layouts);
   json["kind"] = layer.kind;
@@ -157,6 +162,7 @@ Json InferReportJson(const InferReport& report) {
                {"edge_weights", report.edge_weights},
                {"published_before", report.published_before},
                {"array", report.array}};
+  if (report.inputs) json["inputs"] = CostsJson(*report.inputs);
   if (!report.full_because.empty()) json["full_because"] = report.full_because;
   if (report.device) {
     json["device"] = {{"name", report.device->name},
@@ -227,13 +233,14 @@ std::string DescribeInfer(const Json& f) {
   TextTable table({0, 1, 2, 3, 4, 5, 6});
   table.Add({"layer", "chunks requested", "chunks read", "bytes read", "hits, with prefill", "fill",
              "model"});
+  const auto add = [&table](const std::string& name, const Json& costs) {
+    table.Add({name, WithCommas(costs["chunk_requests"]), WithCommas(costs["chunk_reads"]),
+               HumanBytes(costs["bytes_read"]), Percent(costs["hit_rate"]),
+               HumanSeconds(costs["fill_seconds"]), HumanSeconds(costs["model_seconds"])});
+  };
+  if (f.contains("inputs")) add("inputs", f["inputs"]);
   std::size_t number = 0;
-  for (const Json& layer : f["layers"]) {
-    table.Add({std::to_string(++number), WithCommas(layer["chunk_requests"]),
-               WithCommas(layer["chunk_reads"]), HumanBytes(layer["bytes_read"]),
-               Percent(layer["hit_rate"]), HumanSeconds(layer["fill_seconds"]),
-               HumanSeconds(layer["model_seconds"])});
-  }
+  for (const Json& layer : f["layers"]) add(std::to_string(++number), layer);
   text += table.ToString();
   number = 0;
   for (const Json& layer : f["layers"]) {

@@ -84,6 +84,8 @@ Json ArraysJson(const Manifest& manifest) {
          {"dim", entry.dim},
          {"dtype", DataTypeName(entry.dtype)},
          {"type", TypeOf(entry.attributes)},
+         {"vertex_type",
+          BoundType(entry).empty() ? Json(nullptr) : Json(std::string(BoundType(entry)))},
          {"layout", ArrayLayoutName(entry.layout)},
          {"codec", CodecName(entry.codec.kind)},
          {"chunk_rows", entry.chunk_rows},
@@ -109,6 +111,31 @@ std::string ListNames(const Json& names) {
   return text;
 }
 
+/// Returns the vertex types with their numbers of vertices if there are several.
+Json ShownVertexTypes(const Json& f) {
+  Json names = f["vertex_type_names"];
+  if (names.size() > 1)
+    for (std::size_t t = 0; t < names.size(); ++t)
+      names[t] =
+          fmt::format("{} ({})", names[t].get<std::string>(), WithCommas(f["vertex_counts"][t]));
+  return names;
+}
+
+/// Returns the edge types with the vertex types of their ends, if these are known.
+Json ShownEdgeTypes(const Json& f) {
+  Json names = f["edge_type_names"];
+  const auto shown = [](const Json& end) {
+    return end.is_null() ? std::string("several") : end.get<std::string>();
+  };
+  for (std::size_t t = 0; t < f["edge_ends"].size(); ++t) {
+    const Json& ends = f["edge_ends"][t];
+    if (ends[0].is_null() && ends[1].is_null()) continue;
+    names[t] =
+        fmt::format("{} ({} to {})", names[t].get<std::string>(), shown(ends[0]), shown(ends[1]));
+  }
+  return names;
+}
+
 std::string DescribeGraph(const Json& f) {
   TextTable table;
   const std::uint64_t deleted = f["deleted_vertices"];
@@ -121,8 +148,8 @@ std::string DescribeGraph(const Json& f) {
        fmt::format("{}, {}{}", WithCommas(f["edges"]),
                    f["undirected"].get<bool>() ? "undirected (each pair counts twice)" : "directed",
                    f["weighted"].get<bool>() ? ", weighted" : "")});
-  table.Add({"vertex types", ListNames(f["vertex_type_names"])});
-  table.Add({"edge types", ListNames(f["edge_type_names"])});
+  table.Add({"vertex types", ListNames(ShownVertexTypes(f))});
+  table.Add({"edge types", ListNames(ShownEdgeTypes(f))});
   table.Add({"external ids", f["id_kind"].get<std::string>() == "dense"
                                  ? "integers 0..n-1 (no dictionary)"
                                  : f["id_kind"].get<std::string>()});
@@ -178,19 +205,36 @@ std::string DescribeBytes(const Json& f) {
   return table.ToString();
 }
 
+/// Lists the arrays, with their vertex types if some are bound to one.
+std::string DescribeArrays(const Json& arrays) {
+  const bool bound = std::any_of(arrays.begin(), arrays.end(),
+                                 [](const Json& a) { return !a["vertex_type"].is_null(); });
+  TextTable table({1, 2, 6});
+  std::vector<std::string> head = {"array", "rows", "dim", "dtype", "layout", "codec", "size"};
+  if (bound) head.emplace_back("vertex type");
+  table.Add(std::move(head));
+  for (const Json& a : arrays) {
+    std::vector<std::string> line = {
+        ShownName(a["name"].get<std::string>()),
+        WithCommas(a["rows"]),
+        WithCommas(a["dim"]),
+        a["type"] == kTypeText ? a["type"].get<std::string>() : a["dtype"].get<std::string>(),
+        a["layout"].get<std::string>(),
+        a["codec"].get<std::string>(),
+        HumanBytes(a["bytes"].get<std::uint64_t>() + a["text_bytes"].get<std::uint64_t>())};
+    const Json& type = a["vertex_type"];
+    if (bound) line.push_back(type.is_null() ? std::string() : ShownName(type.get<std::string>()));
+    table.Add(std::move(line));
+  }
+  return table.ToString();
+}
+
 std::string DescribeInfo(const Json& f) {
   std::string text = fmt::format("{}  (store {})\n\n{}\n{}\n{}", f["store"].get<std::string>(),
                                  f["id"].get<std::string>(), DescribeGraph(f), DescribeLayout(f),
                                  DescribeBytes(f));
   if (f["arrays"].empty()) return text + "\n  no arrays\n";
-  TextTable table({1, 2, 6});
-  table.Add({"array", "rows", "dim", "dtype", "layout", "codec", "size"});
-  for (const Json& a : f["arrays"]) {
-    table.Add({ShownName(a["name"].get<std::string>()), WithCommas(a["rows"]), WithCommas(a["dim"]),
-               a["type"] == kTypeText ? a["type"] : a["dtype"], a["layout"], a["codec"],
-               HumanBytes(a["bytes"].get<std::uint64_t>() + a["text_bytes"].get<std::uint64_t>())});
-  }
-  text += "\n" + table.ToString();
+  text += "\n" + DescribeArrays(f["arrays"]);
   for (const Json& a : f["arrays"])
     if (a["stale_rows"] != 0)
       text += fmt::format(
@@ -218,8 +262,20 @@ Status AddHistory(const Store& store, Json& fields) {
   return Status::Ok();
 }
 
+/// Returns the vertex types of the ends of edges, by edge type: [source, destination], null for
+/// several types or an unknown one.
+Json EdgeEndsJson(const Graph& graph) {
+  const std::vector<std::string> types = graph.vertex_types();
+  const auto name = [&](TypeId end) { return end == kSeveralTypes ? Json() : Json(types[end]); };
+  Json ends = Json::array();
+  for (const EdgeEnds& one : graph.edge_ends())
+    ends.push_back(Json::array({name(one.source), name(one.destination)}));
+  return ends;
+}
+
 /// Adds the counts of changes since the generation was built. Counting the remaining edges requires
-/// the changed lists, so a graph is opened if there are changes.
+/// the changed lists, and counting the vertices of several types the order of rows, so a graph is
+/// opened if there are changes or types.
 Status AddDeltaFields(const Store& store, Json& fields) {
   bool any = false;
   const Status scanned = store.ScanDelta(store.base_sequence(), [&](std::uint64_t, auto) {
@@ -239,9 +295,14 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["commit"] = store.base_sequence();
   fields["vertex_type_names"] = info.vertex_types;
   fields["edge_type_names"] = info.edge_types;
-  if (!any) return AddHistory(store, fields);
+  fields["vertex_counts"] = Json::array({fields["vertices"]});
+  fields["edge_ends"] = Json::array();
+  if (!any && info.vertex_types.size() < 2) return AddHistory(store, fields);
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(store, {.topology = TopologyPlace::kLazy}));
+  fields["vertex_counts"] = graph->live_vertices_by_type();
+  fields["edge_ends"] = EdgeEndsJson(*graph);
+  if (!any) return AddHistory(store, fields);
   RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
   fields["vertices"] = graph->live_vertex_count();
   fields["deleted_vertices"] = graph->vertex_count() - graph->live_vertex_count();

@@ -91,6 +91,7 @@ Result<Answer> RunModels(const ModelsFlags&, Session&) {
     models.push_back({{"name", model.name},
                       {"title", model.title},
                       {"source", model.source},
+                      {"typed", model.typed},
                       {"options", std::move(options)}});
   }
   return Answer{{{"models", std::move(models)}}, DescribeModels, {}};

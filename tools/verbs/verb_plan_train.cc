@@ -77,7 +77,8 @@ Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
     return Fail(Status::InvalidArgument("--ranks is for minibatches: omit it with --full-graph"));
   if (!flags.ranks.empty()) return RunPlanRanks(flags, options, session);
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.train));
-  if (options.full_graph() == nullptr) {
+  // PlanTrain refuses tables by name.
+  if (options.full_graph() == nullptr && options.model.kind != kTableModel) {
     return Fail(
         Status::InvalidArgument("give --full-graph to plan training on the full graph, or --ranks "
                                 "to plan training over ranks"));

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "cache/job/process_memory.h"
 #include "index/input/npy_header.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/stopwatch.h"
+#include "tools/cli/decoder_flags.h"
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/id_text.h"
+#include "tools/cli/link_file.h"
 #include "tools/cli/pair_input.h"
 #include "tools/cli/text.h"
 #include "tools/cli/text_output.h"
@@ -25,6 +28,11 @@ struct ScoreFlags {
   std::string pairs;
   bool all_edges = false;
   std::string decoder;
+  std::uint64_t top = 0;
+  std::string of;
+  bool all = false;
+  std::string type;
+  bool drop_known = false;
   std::string out;
   std::uint64_t memory_bytes = 0;
 };
@@ -140,17 +148,97 @@ std::string DescribeScore(const Json& f) {
       HumanCount(f["pairs_per_second"]), HumanBytes(f["bytes_read"]), f["out"].get<std::string>());
 }
 
+/// All live vertices.
+VertexSource AllVertices(const GraphSnapshot& graph) {
+  return [&graph, next = VertexId{0}](std::span<VertexId> out) mutable -> Result<std::size_t> {
+    std::size_t count = 0;
+    for (; count < out.size() && static_cast<std::uint64_t>(next) < graph.vertex_count(); ++next)
+      if (!graph.IsDeleted(next)) out[count++] = next;
+    return count;
+  };
+}
+
+Result<std::optional<TypeId>> TypeOfLinks(const GraphSnapshot& graph, const std::string& name) {
+  if (name.empty()) return std::optional<TypeId>();
+  const std::vector<std::string> types = graph.edge_types();
+  const auto found = std::find(types.begin(), types.end(), name);
+  if (found == types.end())
+    return Fail(Status::NotFound(fmt::format("the store has no edge type '{}'", name)));
+  return std::optional<TypeId>(static_cast<TypeId>(found - types.begin()));
+}
+
+Json TopReportJson(const TopLinksReport& report, const ScoreFlags& flags, double seconds) {
+  return {
+      {"vertices", report.vertices},
+      {"links", report.links},
+      {"seconds", seconds},
+      {"vertices_per_second", seconds > 0 ? static_cast<double>(report.vertices) / seconds : 0.0},
+      {"passes", report.passes},
+      {"bytes_read", report.bytes_read},
+      {"read_seconds", report.read_seconds},
+      {"peak_memory_bytes", PeakResidentBytes()},
+      {"out", flags.out}};
+}
+
+std::string DescribeTop(const Json& f) {
+  return fmt::format(
+      "{} of {} vertices in {}, {} vertices per second; {} read\n"
+      "wrote {}\n",
+      Plural(f["links"], "link"), WithCommas(f["vertices"]), HumanSeconds(f["seconds"]),
+      HumanCount(f["vertices_per_second"]), HumanBytes(f["bytes_read"]),
+      f["out"].get<std::string>());
+}
+
 Status CheckFlags(const ScoreFlags& flags) {
-  if (flags.all_edges == !flags.pairs.empty())
-    return Status::InvalidArgument("give either --pairs F or --all-edges");
-  const bool needs_decoder = flags.options.scorer != LinkScorerKind::kDot;
-  if (needs_decoder == flags.decoder.empty()) {
-    return Status::InvalidArgument(needs_decoder
-                                       ? "--scorer distmult and mlp need --decoder F.safetensors"
-                                       : "--scorer dot does not use --decoder");
+  if (flags.top != 0) {
+    if (flags.all_edges || !flags.pairs.empty())
+      return Status::InvalidArgument(
+          "--top searches links; it does not take --pairs or --all-edges");
+    if (flags.all == !flags.of.empty())
+      return Status::InvalidArgument("--top needs the vertices: give either --of F or --all");
+    if (flags.out.ends_with(".npy"))
+      return Status::InvalidArgument("--top writes ids: give a .tsv or .csv file to --out");
+  } else if (flags.all || flags.drop_known || !flags.of.empty() || !flags.type.empty()) {
+    return Status::InvalidArgument("--of, --all, --type and --known are options of --top K");
+  } else if (flags.all_edges == !flags.pairs.empty()) {
+    return Status::InvalidArgument("give either --pairs F, --all-edges or --top K");
   }
   RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.options.array));
   return Status::Ok();
+}
+
+// Searches links: as RunScore, for each vertex of a file, or for all.
+Result<Answer> RunTop(const LinkScores& gnn, const OpenedGraph& opened, const ScoreFlags& flags,
+                      const LinkMemory& memory, Session& session) {
+  const Stopwatch watch;
+  const GraphSnapshot& graph = *opened.graph;
+  TopLinksOptions options{.array = flags.options.array,
+                          .scorer = flags.options.scorer,
+                          .decoder = flags.decoder,
+                          .count = flags.top,
+                          .drop_known = flags.drop_known,
+                          .memory_bytes = memory.OfJob(flags.options.memory_bytes),
+                          .threads = flags.options.threads};
+  RHIZOME_ASSIGN_OR_RETURN(options.type, TypeOfLinks(graph, flags.type));
+  VertexSource source;
+  if (flags.all) {
+    source = AllVertices(graph);
+  } else {
+    RHIZOME_ASSIGN_OR_RETURN(VertexFile file, OpenVertices(graph, flags.of));
+    source = std::move(file.next);
+  }
+  RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
+  TextScores output(graph, std::move(file), TableFormOf(flags.out));
+  const ScoreSink sink = [&](std::span<const VertexPair> pairs, std::span<const float> scores) {
+    return output.Add(pairs, scores);
+  };
+  const Result<TopLinksReport> report = gnn.Top(graph, options, source, sink, session.control);
+  if (!report) return Fail(memory.Explain(report.error()));
+  RHIZOME_RETURN_IF_ERROR(output.Commit());
+  Json fields = TopReportJson(*report, flags, watch.seconds());
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.options.array));
+  RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, graph, array->entry(), fields));
+  return Answer{std::move(fields), IsStandardOutput(flags.out) ? nullptr : DescribeTop, {}};
 }
 
 // Scores pairs: (1) checks the flags and loads librhizome_gnn; (2) opens the graph, and gives the
@@ -170,6 +258,9 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   options.decoder = flags.decoder;
   if (flags.memory_bytes != 0)
     options.memory_bytes = BytesLeft(flags.memory_bytes, HeldBytes(base));
+  if (flags.top != 0) {
+    return RunTop(*gnn, opened, flags, LinkMemory::Of(flags.memory_bytes, base), session);
+  }
   const GraphSnapshot& graph = *opened.graph;
   RHIZOME_ASSIGN_OR_RETURN(const PairInput input, OpenInput(graph, flags));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ScoreOutput> output,
@@ -191,11 +282,12 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
 
 void AddScoreVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ScoreFlags>();
-  CLI::App* verb = AddVerb(root, session, "score",
-                           "Score pairs of vertices, or all edges, by the rows of an array",
-                           "printf '0\\t1\\n0\\t2\\n' | rhizome score demo.rz --array embedding "
-                           "--pairs - --out scores.tsv",
-                           flags, RunScore);
+  CLI::App* verb =
+      AddVerb(root, session, "score",
+              "Score pairs of vertices, or all edges, or find the best links of vertices",
+              "printf '0\\t1\\n0\\t2\\n' | rhizome score demo.rz --array embedding "
+              "--pairs - --out scores.tsv",
+              flags, RunScore);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->options.array, "Array with embeddings or features")
       ->required()
@@ -207,15 +299,19 @@ void AddScoreVerb(CLI::App& root, Session& session) {
   verb->add_flag(
       "--all-edges", flags->all_edges,
       "Score all edges, in the order of export --edges; of an undirected graph each pair once");
-  AddChoice<LinkScorerKind>(*verb, "--scorer", flags->options.scorer,
-                            {{"dot", LinkScorerKind::kDot},
-                             {"distmult", LinkScorerKind::kDistMult},
-                             {"mlp", LinkScorerKind::kMlp}},
-                            "Function that computes a score from two rows");
-  verb->add_option("--decoder", flags->decoder,
-                   "Weights. distmult: `relations` [types, dim]; mlp: `layers.<k>.weight` and "
-                   "`layers.<k>.bias`, applied to the product or the concatenation of the rows")
-      ->type_name("F.safetensors");
+  verb->add_option("--top", flags->top,
+                   "Find the K destinations with the best scores for each vertex of --of or --all")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
+      ->type_name("K");
+  verb->add_option("--of", flags->of, "With --top: vertices, a file of ids; - for stdin")
+      ->type_name("F");
+  verb->add_flag("--all", flags->all, "With --top: all vertices");
+  verb->add_option("--type", flags->type,
+                   "With --top: edge type of the links, which determines the candidates")
+      ->type_name("NAME");
+  AddChoice<bool>(*verb, "--known", flags->drop_known, {{"keep", false}, {"drop", true}},
+                  "With --top: whether destinations of edges of the store are candidates");
+  AddDecoder(*verb, flags->options.scorer, flags->decoder);
   verb->add_option(
           "--out", flags->out,
           "Output file: lines src, dst, score (- for standard output), or .npy, float32 [m]")

@@ -17,6 +17,7 @@
 #include "tools/output/training_curves.h"
 #include "tools/output/training_page.h"
 #include "tools/verbs/full_graph_report.h"
+#include "tools/verbs/table_report.h"
 #include "tools/verbs/train_flags.h"
 #include "tools/verbs/train_ranks.h"
 #include "tools/verbs/verbs.h"
@@ -346,6 +347,9 @@ Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
 // any; (3) trains; (4) converts the report to the answer, in the process that prints the result.
 Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags));
+  if (options.model.kind == kTableModel && flags.describes())
+    return Fail(Status::Unsupported(
+        "--report, --curves and --plot describe networks; --json has the figures of a table"));
   RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   RHIZOME_ASSIGN_OR_RETURN(const TrainRanks ranks, TrainRanks::Open(flags.ranks));
@@ -366,6 +370,11 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
                            TrainAndDescribe(*gnn, options, flags, ranks, session.control));
   if (!ranks.speaks()) return Answer();
+  if (report.table) {
+    Answer answer{TableReportJson(*report.table), DescribeTableTraining, {}};
+    answer.fields["store"] = flags.store;
+    return answer;
+  }
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
   answer.fields["tested"] = options.learning.test;
@@ -388,15 +397,51 @@ void AddTrainVerb(CLI::App& root, Session& session) {
   ArrangeOptions(*verb,
                  {"model", "layers", "fanout", "hidden", "epochs", "batch-size", "lr", "memory",
                   "threads", "out"},
-                 {"features",     "labels",       "split",         "dropout",
-                  "weight-decay", "seed",         "seeds",         "device",
-                  "full-graph",   "spill",        "resume",        "checkpoint-every",
-                  "report",       "curves",       "plot",          "scratch",
-                  "job",          "task",         "class-weights", "optimizer",
-                  "schedule",     "patience",     "norm",          "residual",
-                  "heads",        "edge-weights", "typed-fanout",  "meta-path",
-                  "weighted",     "cache",        "prefetch",      "steps",
-                  "no-test",      "eval-every",   "ranks",         "peer-timeout"});
+                 {"features",
+                  "labels",
+                  "split",
+                  "dropout",
+                  "weight-decay",
+                  "seed",
+                  "seeds",
+                  "device",
+                  "full-graph",
+                  "spill",
+                  "resume",
+                  "checkpoint-every",
+                  "report",
+                  "curves",
+                  "plot",
+                  "scratch",
+                  "job",
+                  "task",
+                  "class-weights",
+                  "optimizer",
+                  "schedule",
+                  "patience",
+                  "norm",
+                  "residual",
+                  "heads",
+                  "edge-weights",
+                  "typed-fanout",
+                  "meta-path",
+                  "weighted",
+                  "cache",
+                  "prefetch",
+                  "steps",
+                  "no-test",
+                  "eval-every",
+                  "ranks",
+                  "peer-timeout",
+                  "dim",
+                  "decoder",
+                  "negatives",
+                  "n3",
+                  "reciprocal",
+                  "out-array",
+                  "loss",
+                  "margin",
+                  "negative-sources"});
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 

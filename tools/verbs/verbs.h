@@ -33,6 +33,7 @@ void AddModelsVerb(CLI::App& root, Session& session);
 void AddInferVerb(CLI::App& root, Session& session);
 void AddSimilarVerb(CLI::App& root, Session& session);
 void AddScoreVerb(CLI::App& root, Session& session);
+void AddEvaluateVerb(CLI::App& root, Session& session);
 void AddExportVerb(CLI::App& root, Session& session);
 
 }  // namespace rhizome

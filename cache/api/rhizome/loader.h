@@ -87,6 +87,14 @@ class FeatureRows {
   std::shared_ptr<void> own_memory_;
 };
 
+/// Features of the vertices of a minibatch whose types share an array.
+struct MinibatchInput {
+  std::string array;                         ///< name of the array
+  std::vector<std::uint32_t> vertices = {};  ///< local numbers, ascending
+  FeatureRows features = {};                 ///< row i belongs to vertices[i]
+  RowReads reads = {};                       ///< part of Minibatch::costs
+};
+
 /// A sampled subgraph with the features of its vertices: the input of one training step. Vertices
 /// have local numbers in order of discovery: the seeds first, in the given order, then hop by hop.
 /// Numbers and lists correspond to SampledSubgraph (rhizome/sampler.h), in fewer bytes.
@@ -121,7 +129,9 @@ struct Minibatch {
                                              ///< that are walked, if requested
   std::vector<std::int64_t> seed_times;      ///< [seed_count], set by a Loader of temporal samples
   std::vector<std::int32_t> labels;          ///< [seed_count], if requested
-  FeatureRows features;                      ///< [n, feature columns]
+  std::vector<TypeId> vertex_types;          ///< [n]; empty: one vertex type, or not requested
+  FeatureRows features;                      ///< [n, feature columns], if all types share an array
+  std::vector<MinibatchInput> inputs;        ///< otherwise, one for each array, in order of type
   MinibatchCosts costs;
 
   /// Returns the list of the vertex with local number v < lists. Only for Frontier::kOnce, where
@@ -131,7 +141,8 @@ struct Minibatch {
   }
 };
 
-/// Options of a Loader. `sampler.fanouts`, `features`, and either `seeds` or `split` are required.
+/// Options of a Loader. `sampler.fanouts`, either `features` or `inputs`, and either `seeds` or
+/// `split` are required.
 struct LoaderOptions {
   /// How to sample around the seeds; all options of Sampler are supported except `induced`. The
   /// `seed` also determines the order of the seed vertices.
@@ -143,6 +154,13 @@ struct LoaderOptions {
   /// (rows of zeros remain zero) and converted to float32.
   std::string features = {};
   bool normalize = false;
+
+  /// Instead of `features`: the array of each vertex type, with the same conversions. The cache
+  /// memory is divided among the arrays so that the fewest bytes are read. A type that is not named
+  /// gets the only array of floats that is bound to it, else the array of floats that all types
+  /// have (`feat` if there are several), else none. Minibatches have `vertex_types`, and `inputs`
+  /// unless all types have the same array.
+  std::vector<FeatureInput> inputs = {};
 
   /// The vertices that an epoch visits, each once. Either `seeds`, which must be distinct, or the
   /// set `set` of the array `split`, of dtype uint8 with one column.
@@ -201,6 +219,13 @@ struct LoaderOptions {
   std::string job = "feed";
 };
 
+/// Cache memory of one of several arrays.
+struct InputMemory {
+  std::string array;
+  std::uint64_t cache = 0;  ///< bytes
+  friend bool operator==(const InputMemory&, const InputMemory&) = default;
+};
+
 /// Division of a loader's memory, in bytes; estimated from its first minibatch.
 struct LoaderMemory {
   std::uint64_t held = 0;       ///< seeds, labels, tables of the sampler
@@ -211,17 +236,25 @@ struct LoaderMemory {
                                      ///< memory of `cache`
   std::uint32_t superbatch = 0;      ///< number of minibatches per superbatch
   Overlap overlap = Overlap::kAll;
+  std::vector<InputMemory> inputs = {};  ///< parts of `cache`, one for each of several arrays
 
   std::uint64_t total_bytes() const;
+};
+
+/// Reads of one of several arrays.
+struct InputReads {
+  std::string array;
+  RowReads reads;
 };
 
 /// Counts and times of an epoch so far.
 struct LoaderReport {
   std::uint64_t epoch = 0;
-  std::uint64_t minibatches = 0;  ///< delivered minibatches
-  std::uint64_t seeds = 0;        ///< seeds of those minibatches
-  MinibatchCosts costs = {};      ///< sum of hits, misses, bytes and seconds of each stage
-  double wait_seconds = 0;        ///< time that the caller waited in Next
+  std::uint64_t minibatches = 0;        ///< delivered minibatches
+  std::uint64_t seeds = 0;              ///< seeds of those minibatches
+  MinibatchCosts costs = {};            ///< sum of hits, misses, bytes and seconds of each stage
+  double wait_seconds = 0;              ///< time that the caller waited in Next
+  std::vector<InputReads> inputs = {};  ///< parts of `costs`, one for each of several arrays
 };
 
 /// Delivers minibatches to a program: sampled subgraphs with the feature rows (and labels) of their
@@ -253,6 +286,7 @@ class Loader {
   /// Errors: kInvalidArgument, no fanouts, options that are out of range or exclude each other, no
   /// seeds, a seed that is repeated, is not a vertex or has no label (named in the message), fewer
   /// seeds than minibatches, an array of wrong dtype, shape or layout; kNotFound, no such array;
+  /// an array of `inputs` of another vertex type, an unknown type, or one that is named twice;
   /// kOutOfMemory, the limit is too small (the message states the required memory); any error of
   /// Sampler::Create, of reading arrays (kCorruption, kIoError) and of writing the scratch files
   /// (kOutOfSpace, kPermissionDenied); kInterrupted.
@@ -275,6 +309,10 @@ class Loader {
   std::int64_t classes() const;                ///< 1 + the largest label in the array; 0: no labels
   std::uint64_t position()
       const;  ///< minibatches delivered in all epochs, including LoaderOptions::first
+
+  /// Returns the array of each vertex type, in the order of Graph::vertex_types, with the defaults
+  /// of LoaderOptions::inputs; empty if `inputs` were not given.
+  const std::vector<FeatureInput>& inputs() const;
 
   /// Reports on the current epoch, or on the epoch that Next has just ended. An epoch that began at
   /// LoaderOptions::first is counted from there.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,13 @@
 #include "rhizome/status.h"
 
 namespace RHIZOME_API rhizome {
+
+/// The array with the input features of the vertices of one type.
+struct FeatureInput {
+  std::string vertex_type;  ///< a name in Graph::vertex_types
+  std::string array;        ///< empty: vertices of this type have no features
+  friend bool operator==(const FeatureInput&, const FeatureInput&) = default;
+};
 
 /// How schedules of consecutive superbatches value rows that the current superbatch does not
 /// request again.

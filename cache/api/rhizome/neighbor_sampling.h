@@ -10,6 +10,7 @@
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
 #include "rhizome/graph_types.h"
+#include "rhizome/minibatch_options.h"
 #include "rhizome/status.h"
 #include "rhizome/types.h"
 
@@ -29,8 +30,10 @@ inline constexpr std::string_view kOtherTypes = "default";
 /// Threads: a value type.
 struct NeighborSampling {
   /// Which lists are walked. kBoth walks both directions as one list; in an undirected store they
-  /// are the same.
-  Direction direction = Direction::kIn;
+  /// are the same. Absent: kBoth for models that distinguish edge types (ModelInfo::typed), else
+  /// kIn.
+  std::optional<Direction> direction = {};
+  Direction walked() const { return direction.value_or(Direction::kIn); }
 
   /// Draw in proportion to edge weights (SamplerOptions::weighted).
   bool weighted = false;
@@ -78,8 +81,13 @@ enum class RowRule : std::uint8_t {
 /// The part of a store that a model reads: its arrays, and the edges that it follows.
 struct DataOptions {
   std::string features = "feat";  ///< array of input rows
-  std::string labels = "label";   ///< array of classes or values
-  std::string split = "split";    ///< array of sets, or NAME:K (ParseSplitReference)
+
+  /// Instead of `features`: the array of each vertex type. In training, types that are not named
+  /// have a default as in LoaderOptions::inputs; in inference, the array that the model was trained
+  /// on.
+  std::vector<FeatureInput> inputs = {};
+  std::string labels = "label";  ///< array of classes or values
+  std::string split = "split";   ///< array of sets, or NAME:K (ParseSplitReference)
 
   /// How neighbours are sampled. Fanouts by edge type (NeighborSampling::typed_fanouts) replace
   /// fanouts for all types.

@@ -20,10 +20,11 @@ enum class Task : std::uint8_t {
   kMultilabel,  ///< which of several labels it has; one score (logit) per label, cross entropy
   kBinary,      ///< whether it belongs to class 1; one score (logit), cross entropy
   kRegression,  ///< one or more numbers; one score per number, squared error
+  kLink,        ///< which edges exist; of ModelSpec::kind "table"
 };
 
-/// Names: "multiclass", "multilabel", "binary", "regression". ParseTask returns nullopt for any
-/// other word.
+/// Names: "multiclass", "multilabel", "binary", "regression", "link". ParseTask returns nullopt for
+/// any other word.
 std::string_view TaskName(Task task);
 std::optional<Task> ParseTask(std::string_view name);
 

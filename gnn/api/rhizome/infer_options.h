@@ -245,6 +245,10 @@ struct InferDeviceReport {
 struct InferReport {
   std::optional<InferDeviceReport> device;  ///< set if a device computed products
   std::vector<InferLayerReport> layers;
+
+  /// For models with an array for each vertex type, in layerwise mode: the pass that computes the
+  /// rows of the first layer.
+  std::optional<InferLayerCosts> inputs;
   std::string kind;  ///< kind of network
   std::uint64_t vertices = 0;
   double seconds = 0;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rhizome/export.h"
@@ -16,23 +18,10 @@
 
 namespace RHIZOME_API rhizome {
 
-/// How the rows a and b of a pair are turned into its score.
-enum class LinkScorerKind : std::uint8_t {
-  kDot,  ///< sum of a_i b_i
+/// An end of an edge.
+enum class EdgeEnd : std::uint8_t { kSrc, kDst };
 
-  /// sum of a_i r_i b_i, where r is the row of the pair's type in the decoder's tensor `relations`
-  /// [types, dim]; if that has one row, all pairs use it. Source: Yang et al., "Embedding Entities
-  /// and Relations for Learning and Inference in Knowledge Bases" (ICLR 2015).
-  kDistMult,
-
-  /// A multilayer perceptron: the decoder's tensors `layers.<k>.weight` [out, in] and
-  /// `layers.<k>.bias` [out], k = 0, 1, ..., with ReLU between them and one output at the end,
-  /// before any sigmoid. The first layer takes the products a_i b_i if it is as wide as a row, and
-  /// the concatenation (a, b) if it is twice as wide: the predictors of OGB and of DGL.
-  kMlp,
-};
-
-/// A pair of vertices. `type` matters for kDistMult only.
+/// A pair of vertices. `type` matters for decoders with relations only.
 struct VertexPair {
   VertexId src = 0;
   VertexId dst = 0;
@@ -51,8 +40,11 @@ using ScoreSink =
 struct LinkScoreOptions {
   /// Embeddings or features of the vertices, of any numeric type; scores are computed in float32.
   std::string array;
-  LinkScorerKind scorer = LinkScorerKind::kDot;
-  Path decoder = {};  ///< safetensors; kDot needs none
+
+  /// How the rows of a pair become its score: dot, distmult, complex, transe, rotate or mlp
+  /// (docs/LINKS.md, "Decoders"). Empty: the decoder that the file names; without a file, dot.
+  std::string scorer = {};
+  Path decoder = {};  ///< weights of the decoder, safetensors; dot needs none
 
   /// Memory for pairs, rows and read buffers together, in bytes; at least 8 MiB and eight chunks.
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
@@ -70,27 +62,161 @@ struct LinkScoreReport {
   double score_seconds = 0;
 };
 
-/// Scores pairs of vertices from the rows of an array. Memory depends neither on the number of
-/// pairs nor on the number of rows. A batch of pairs, as many as fit into a quarter of the memory,
-/// is sorted by the chunks of its rows: a group of source chunks stays in memory while each chunk
-/// of targets is read once. If a batch needs few rows and the array supports reads of single rows
-/// (layout row, or shards), it reads these rows instead, sorted and coalesced. Scores do not depend
-/// on memory or threads, to the last bit. Rows are read as of the graph's commit, including rows
-/// written since the generation.
+/// Writes the next vertices to the front of `out`, as PairSource.
+using VertexSource = std::function<Result<std::size_t>(std::span<VertexId> out)>;
+
+/// The vertices that are compared with the true end of an edge.
+enum class LinkCandidates : std::uint8_t {
+  kType,  ///< the vertices of the true end's type
+  kAll,   ///< all vertices
+};
+
+struct LinkEvaluationOptions {
+  // As in LinkScoreOptions.
+  std::string array;
+  std::string scorer = {};
+  Path decoder = {};
+
+  LinkCandidates candidates = LinkCandidates::kType;
+  bool allow_leaked = false;  ///< accept test edges that the store has
+  bool allow_stale = false;   ///< accept an array with rows that are missing or out of date
+
+  /// Memory for test edges, known edges, queries and rows together, in bytes.
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  std::uint32_t threads = 1;
+};
+
+/// The edges of an evaluation.
+struct LinkEvaluationEdges {
+  PairSource test;
+  std::vector<PairSource> known = {};  ///< more known edges, such as the edges of a validation set
+  PairSource negatives = {};           ///< edges that do not exist; null: none
+
+  /// Given candidates replace LinkEvaluationOptions::candidates: `per_edge` destinations for each
+  /// test edge, in order, and as many sources; null: that end is not ranked. They are not filtered.
+  struct Given {
+    std::uint64_t per_edge = 0;
+    VertexSource dst = {};
+    VertexSource src = {};
+  } given = {};
+};
+
+/// Figures over ranks; zeros if there are none.
+struct LinkFigures {
+  double mrr = 0;  ///< mean of 1 / rank
+  double mean_rank = 0;
+  double hits_at_1 = 0;  ///< share of the ranks up to 1
+  double hits_at_3 = 0;
+  double hits_at_10 = 0;
+};
+
+/// The rank of a true end is 1 + better + equal / 2, where `better` and `equal` are the numbers of
+/// other candidates with a better and with an equal score. It is 1 + better in `optimistic`, and
+/// 1 + better + equal in `pessimistic`. Candidates that are ends of other known edges do not count.
+struct LinkRanks {
+  std::uint64_t ranks = 0;
+  LinkFigures realistic;
+  LinkFigures optimistic;
+  LinkFigures pessimistic;
+};
+
+/// The scores of test edges compared with the scores of edges that do not exist.
+struct NegativeFigures {
+  std::uint64_t negatives = 0;
+  double roc_auc = 0;  ///< equal scores count half
+  double average_precision = 0;
+
+  /// By K: the share of test edges with a better score than the K-th best negative; 1 if there are
+  /// fewer negatives. Source: Hu et al., "Open Graph Benchmark" (NeurIPS 2020).
+  std::vector<std::pair<std::uint64_t, double>> hits;
+};
+
+struct LinkEvaluation {
+  std::uint64_t edges = 0;
+  std::uint64_t unseen_ends = 0;   ///< test edges with an end that no edge of the store has
+  std::uint64_t leaked_edges = 0;  ///< test edges that the store has
+  LinkRanks all;
+  LinkRanks without_unseen;
+  LinkRanks dst;  ///< ranks of destinations
+  LinkRanks src;
+  std::vector<std::pair<TypeId, LinkRanks>> by_type;  ///< edge types with test edges, ascending
+  std::optional<NegativeFigures> negatives;
+
+  std::uint64_t passes = 0;  ///< over the array
+  std::uint64_t bytes_read = 0;
+  double read_seconds = 0;  ///< time spent waiting for rows
+};
+
+struct TopLinksOptions {
+  // As in LinkScoreOptions.
+  std::string array;
+  std::string scorer = {};
+  Path decoder = {};
+
+  std::uint64_t count = 10;  ///< links of a vertex
+
+  /// The edge type of the links. Required if the decoder has several relations.
+  std::optional<TypeId> type = {};
+  bool drop_known = false;  ///< leave out the destinations of edges that the store has
+
+  /// Memory for queries, their links and rows together, in bytes.
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  std::uint32_t threads = 1;
+};
+
+struct TopLinksReport {
+  std::uint64_t vertices = 0;
+  std::uint64_t links = 0;
+  std::uint64_t passes = 0;  ///< over the array
+  std::uint64_t bytes_read = 0;
+  double read_seconds = 0;  ///< time spent waiting for rows
+};
+
+/// Scores links of vertices from the rows of an array. Rows are read as of the graph's commit,
+/// including rows written since the generation. No result depends on memory or threads, to the last
+/// bit.
 class LinkScores {
  public:
   virtual ~LinkScores() = default;
 
-  /// Scores all pairs of `source` and passes them to `sink` in batches, in order.
-  /// Errors: kNotFound, no such array or decoder; kInvalidArgument, the array is not of vertices,
-  /// or holds texts or times; the decoder does not fit it, or a pair's vertex or type is out of
-  /// range; kOutOfMemory, memory_bytes is too small (the message says how much is needed);
-  /// kCorruption; kIoError; kInterrupted; errors of `source` and `sink`.
-  /// Threads: one call at a time in a process.
-  /// Ownership: borrows all arguments during the call.
+  /// Scores all pairs of `source` and passes them to `sink` in batches, in order. Memory depends
+  /// neither on the number of pairs nor on the number of rows. A batch of pairs, as many as fit
+  /// into a quarter of the memory, is sorted by the chunks of its rows: a group of source chunks
+  /// stays in memory while each chunk of targets is read once. If a batch needs few rows and the
+  /// array supports reads of single rows (layout row, or shards), it reads these rows instead,
+  /// sorted and coalesced. Errors: kNotFound, no such array or decoder; kInvalidArgument, the array
+  /// is not of vertices, or holds texts or times; the decoder does not fit it, or a pair's vertex
+  /// or type is out of range; kOutOfMemory, memory_bytes is too small (the message says how much is
+  /// needed); kCorruption; kIoError; kInterrupted; errors of `source` and `sink`. Threads: one call
+  /// at a time in a process. Ownership: borrows all arguments during the call.
   virtual Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                         const PairSource& source, const ScoreSink& sink,
                                         const JobControl& control) const = 0;
+
+  /// Ranks the true ends of test edges among candidates: the destination and the source of each.
+  /// Candidates are filtered: ends of other edges of the store, of `test` and of `known` do not
+  /// count. A block of test edges, as many as fit into the memory, is ranked in one pass over the
+  /// array.
+  /// Errors: as Score; also kInvalidArgument, the store does not keep the lists in both directions,
+  /// has a test edge, or the array has rows that are missing or out of date (see the options); a
+  /// score is not a number, naming the vertices.
+  /// Threads: one call at a time in a process.
+  /// Ownership: borrows all arguments during the call.
+  virtual Result<LinkEvaluation> Evaluate(const GraphSnapshot& graph,
+                                          const LinkEvaluationOptions& options,
+                                          const LinkEvaluationEdges& edges,
+                                          const JobControl& control) const = 0;
+
+  /// Finds, for each vertex of `source`, the destinations with the best scores, best first; of
+  /// equal scores, the smaller vertex id. They have the type that destinations of such edges have
+  /// in the store, and the vertex itself is not one of them. Passes them to `sink` as pairs, in the
+  /// order of the source.
+  /// Errors: as Score; also kInvalidArgument, a score is not a number, naming the vertices.
+  /// Threads: one call at a time in a process.
+  /// Ownership: borrows all arguments during the call.
+  virtual Result<TopLinksReport> Top(const GraphSnapshot& graph, const TopLinksOptions& options,
+                                     const VertexSource& source, const ScoreSink& sink,
+                                     const JobControl& control) const = 0;
 };
 
 /// Name of the function below, for dlsym.

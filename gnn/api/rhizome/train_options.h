@@ -15,6 +15,7 @@
 #include "rhizome/neighbor_sampling.h"
 #include "rhizome/policy.h"
 #include "rhizome/resource_options.h"
+#include "rhizome/table_model.h"
 #include "rhizome/task_metrics.h"
 #include "rhizome/types.h"
 
@@ -43,6 +44,9 @@ struct ModelInfo {
   std::string title;                 ///< short description
   std::string source;                ///< the paper that defines it
   std::vector<ModelOption> options;  ///< options of this kind, then options of every network
+
+  /// Whether the kind has weights for each edge type. It then walks both directions by default.
+  bool typed = false;
 };
 
 /// The architecture of a network. It is stored as JSON in the metadata of the safetensors file.
@@ -66,10 +70,11 @@ struct ModelSpec {
 
 /// Algorithm that updates weights from gradients.
 enum class OptimizerKind : std::uint8_t {
-  kAdam,     ///< Kingma and Ba (ICLR 2015); weight decay is an L2 penalty
-  kAdamW,    ///< Loshchilov and Hutter (ICLR 2019); decay is applied apart from the gradient
-  kSgd,      ///< with momentum (Sutskever et al., ICML 2013); an L2 penalty
-  kAdagrad,  ///< Duchi et al. (JMLR 2011); an L2 penalty
+  kAdam,        ///< Kingma and Ba (ICLR 2015); weight decay is an L2 penalty
+  kAdamW,       ///< Loshchilov and Hutter (ICLR 2019); decay is applied apart from the gradient
+  kSgd,         ///< with momentum (Sutskever et al., ICML 2013); an L2 penalty
+  kAdagrad,     ///< Duchi et al. (JMLR 2011); an L2 penalty
+  kAdagradRow,  ///< of rows of a table: one sum of squares for each row
 };
 
 struct OptimizerChoice {
@@ -211,6 +216,7 @@ struct TrainOptions {
   ModelSpec model = {};
   LearningOptions learning = {};
   std::variant<MinibatchOptions, FullGraphOptions> mode = {};
+  TableModelOptions table = {};  ///< only for ModelSpec::kind "table"
   ResourceOptions resources = {};
   JobOptions job = {};
 
@@ -432,6 +438,7 @@ struct TrainReport {
   std::string model;                          ///< path of the model file, or empty
   std::optional<DeviceReport> device;         ///< only for training on a device
   std::optional<FullGraphReport> full_graph;  ///< only for full-graph training
+  std::optional<TableModelReport> table;      ///< only for ModelSpec::kind "table"; all there is
   std::vector<RankReport> ranks;              ///< only at rank 0 of a training over ranks
   ModelSpec network;                          ///< the trained model, with all options
   std::vector<WeightReport> weights;          ///< tensors of the model

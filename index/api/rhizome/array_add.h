@@ -18,7 +18,8 @@ namespace RHIZOME_API rhizome {
 
 /// A vertex array from a file, to be added to an existing store.
 struct AddArrayOptions {
-  /// The file of rows. Row i belongs to the i-th vertex that is not deleted (LiveVertices): the
+  /// The file of rows. Row i belongs to the i-th vertex, of the array's type if it is bound to one
+  /// (ArrayFile::vertex_type), that is not deleted (LiveVertices): the
   /// order of the nodes file, or of integer ids 0, 1, 2, ..., and the order in which `export`
   /// writes; vertices that updates added come last. A dense file may have fewer rows than there are
   /// vertices: the others get the values of FillMissingRows (array_rules.h), and AppendRows can
@@ -32,7 +33,7 @@ struct AddArrayOptions {
 
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk
-  std::uint64_t chunk_rows = 0;                           ///< 0: DefaultChunkRows
+  std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows; if bound, of RowsOfBoundChunk
   std::uint64_t inner_rows = 0;  ///< for shards (ArrayEntry::inner_rows); may be kChosenInnerRows
   std::vector<std::pair<std::string, std::string>> attributes = {};
 
@@ -55,7 +56,8 @@ std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> EmptyRows(Data
 /// The result of AddArray and AppendRows.
 struct AddArrayReport {
   ArrayEntry array;              ///< as stored
-  std::uint64_t rows_given = 0;  ///< vertices that have a row from a file
+  std::uint64_t rows_given = 0;  ///< vertices (of the array's type) that have a row from a file
+  std::uint64_t vertices = 0;    ///< vertices (of the array's type) that are not deleted
   std::uint64_t rows_read = 0;   ///< rows of this file
 
   /// Vertices that updates added and that have no row in the file: append or put their rows.
@@ -69,8 +71,9 @@ struct AddArrayReport {
 /// the writer's lock only to publish (AddArrayOptions::wait_seconds). A file without rows adds an
 /// array in which no vertex has a row yet (EmptyRows).
 /// Errors: kInvalidArgument, an error of ReadArrayFile or Ingest, a number of rows that does not
-/// fit the vertices (see AddArrayOptions::file) or the ids, or a repeated id; kNotFound, an unknown
-/// id; kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.
+/// fit the vertices (see AddArrayOptions::file) or the ids, a repeated id, an unknown vertex type,
+/// or an id of a vertex of another type; kNotFound, an unknown id; kAlreadyExists; kBusy;
+/// kOutOfSpace; kInterrupted.
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
                                 const JobControl& control);
 
@@ -80,10 +83,11 @@ Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArray
 /// Type, width and layout are unchanged. Rows that were put after the array was added keep
 /// precedence, even if compactions happened in between. The result replaces the array, with its
 /// aliases, as its next version; readers of the old version are not affected. If ids are given,
-/// they must be the ids of exactly these vertices. `reference` is "emb", "emb@3" or "emb@live";
-/// options.file.name is not used.
-/// Errors: as AddArray; kInvalidArgument, every vertex already has a row, or the array holds homes;
-/// kNotFound, the array was dropped or replaced during the call.
+/// they must be the ids of exactly these vertices. If the call is interrupted, rows of vertices
+/// that updates added may be there already, in the order of their ids. `reference` is "emb",
+/// "emb@3" or "emb@live"; options.file.name is not used. Errors: as AddArray; kInvalidArgument,
+/// every vertex already has a row, or the array holds homes; kNotFound, the array was dropped or
+/// replaced during the call.
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control);
 

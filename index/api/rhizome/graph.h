@@ -113,7 +113,7 @@ class Graph {
   /// A graph that is open for reading can compact, too. Other processes can write at the same time:
   /// the store is open for writing only for a moment at the beginning, and for the commit, which
   /// waits until no other process writes.
-  /// Errors: kBusy, another compaction, or at the beginning another writer, is running;
+  /// Errors: kBusy, another writer at the beginning, or another compaction or change of arrays;
   /// kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError.
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
@@ -149,6 +149,14 @@ class Graph {
   std::vector<std::string> vertex_types() const;
   std::vector<std::string> edge_types() const;
   std::vector<EdgeAttributeInfo> edge_attributes() const;
+
+  /// Returns the vertex types of the ends of edges, by edge type. Edges that were deleted count
+  /// until the next compaction. Empty if there is one vertex type, or if the store was written by a
+  /// build that did not record them. Takes time for each edge added since the last compaction.
+  std::vector<EdgeEnds> edge_ends() const;
+
+  /// Returns the number of vertices that are not deleted, by vertex type.
+  std::vector<std::uint64_t> live_vertices_by_type() const;
 
   /// Returns the vertex with this external id.
   /// Errors: kNotFound, quoting the id.
@@ -209,7 +217,8 @@ class Graph {
   /// (FileRows documents the memory that is held until the next generation). A service with a
   /// memory budget should use RowLookup.
   /// Errors: kNotFound, no such array; kInvalidArgument, not a vertex array, an id out of range, a
-  /// wrong size; kCorruption; kIoError.
+  /// vertex of another type than the one that the array is bound to, a wrong size; kCorruption;
+  /// kIoError.
   Status ReadRows(std::string_view array, std::span<const VertexId> vertices,
                   std::span<std::byte> out) const;
 

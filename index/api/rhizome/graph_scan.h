@@ -115,7 +115,8 @@ class EdgeScan {
 };
 
 /// Iterates over the rows of a vertex array, a block at a time, in the order on disk. It returns,
-/// for every vertex that is not deleted, the row that Graph::ReadRows returns.
+/// for every vertex that is not deleted, the row that Graph::ReadRows returns; of an array that is
+/// bound to a vertex type, for the vertices of that type.
 ///
 /// Consistency: the scan holds a snapshot of the graph, taken when it is opened, until it is
 /// destroyed.

@@ -150,6 +150,12 @@ enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 struct ArrayFile {
   std::string name;
   Path path;
+
+  /// If set, the array is bound to this vertex type: only rows of its vertices are stored. Row i
+  /// belongs to the i-th vertex of the type; at ingestion, in the order of the nodes file without
+  /// its bad lines, and each vertex of the type has a row. No effect if there is one vertex type.
+  std::string vertex_type = {};
+
   /// Required for triplets; checked for other files. 0: the width of the file.
   std::uint64_t dim = 0;
 
@@ -375,7 +381,8 @@ struct IngestReport {
 ///
 /// Rows of arrays: row i of an array file belongs to line i of the nodes file (bad lines included),
 /// or, without one, to integer id i. Vertices that only edges name get the values of
-/// FillMissingRows.
+/// FillMissingRows. An array of one vertex type (ArrayFile::vertex_type) has the rows of its
+/// vertices only.
 ///
 /// Homes (BuildOptions::homes, IngestOptions::homes_file) are stored in the array `home`.
 ///

@@ -115,6 +115,11 @@ struct SamplerOptions {
   std::shared_ptr<const EdgeTimes> times = nullptr;
   TemporalPick temporal_pick = TemporalPick::kUniform;
 
+  /// With both directions of a graph that is not symmetric, number the types of the two directions
+  /// separately: an edge of an out-list has its type plus the number of edge types. `types` is then
+  /// filled even if the graph has one edge type.
+  bool types_by_side = false;
+
   /// Fill SampledSubgraph::edges. With both directions, an edge has the same id in either list.
   bool edge_ids = false;
 };

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import dgl.graphbolt as gb
 import numpy as np
 import torch
 
 from .._graph import Graph
-from .._shared import SharedGraph, as_ids, tensor
+from .._shared import SharedGraph, arrays_by_type, tensor
 
-#: Names of arrays, or a mapping from each feature's name to an array, or to arrays by node type.
-Features = Union[Iterable[str], Mapping[str, Union[str, Mapping[str, str]]]]
+#: Names of arrays, or a mapping from each feature's name to an array, or to arrays by node type (None: none).
+Features = Union[Iterable[str], Mapping[str, Union[str, Mapping[str, Optional[str]]]]]
 
 
 def _shared(graph: Graph | SharedGraph) -> SharedGraph:
@@ -146,25 +146,28 @@ def feature_store(graph: Graph | SharedGraph, features: Features, edge_features:
     """Returns arrays as node features, and attributes of edges as edge features, for ``fetch_feature``.
 
     ``features``: names of arrays, or a mapping from each feature's name to an array, or to arrays by node type. In a
-    typed graph an array named without types is a feature of all types.
+    typed graph an array named without types is a feature of all types, or of the type that it is bound to.
     ``edge_features``: attributes of edges in the same form; types are "src:name:dst".
-    Errors: NotFound, no such array or attribute.
+    Errors: NotFound, no such array or attribute; ValueError, no such node type, or an array of another.
     """
     shared = _shared(graph)
     schema = shared.schema
-    node_types: list[Any] = schema.node_types if schema.typed else [None]
     edge_types: list[Any] = [":".join(triple) for triple in schema.edge_types] if schema.typed else [None]
     made: dict[Any, gb.Feature] = {}
-    for kind, name, array in _by_type(features, node_types):
-        made["node", kind, name] = Feature(shared, array, kind)
+    for name, arrays in _named(features).items():
+        for kind, array in arrays_by_type(shared, arrays).items():
+            made["node", kind, name] = Feature(shared, array, kind)
     for kind, name, attribute in _by_type(edge_features, edge_types):
         made["edge", kind, name] = EdgeFeature(shared, attribute)
     return gb.BasicFeatureStore(made)
 
 
+def _named(features: Features) -> Mapping[str, Any]:
+    return features if isinstance(features, Mapping) else {name: name for name in features}
+
+
 def _by_type(features: Features, types: list[Any]) -> Iterator[tuple[Any, str, str]]:
     """Yields the type, the feature's name and its name in the store."""
-    named = features if isinstance(features, Mapping) else {name: name for name in features}
-    for name, stored in named.items():
+    for name, stored in _named(features).items():
         for kind, its in ({kind: stored for kind in types} if isinstance(stored, str) else stored).items():
             yield kind, name, its

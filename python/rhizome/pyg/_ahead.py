@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,19 @@ import torch
 from .._loader import LentRows
 
 AHEAD = 2  # number of minibatches that wait on the device
+
+_running: dict[threading.Thread, threading.Event] = {}  # the threads of all feeds, and what stops each
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Ends the threads before the interpreter shuts down, which would end them inside of torch and abort the process."""
+    running = dict(_running)
+    for stopped in running.values():
+        stopped.set()
+    for thread in running:
+        if thread.is_alive():
+            thread.join()
 
 
 class DeviceFeed:
@@ -57,8 +71,11 @@ class DeviceFeed:
                 put(None)
             except BaseException as error:  # the consumer must receive any exception
                 put(_raises(error))
+            finally:
+                _running.pop(threading.current_thread(), None)
 
         thread = threading.Thread(target=take, name="rhizome-device-feed", daemon=True)
+        _running[thread] = stopped
         thread.start()
         try:
             while (entry := ready.get()) is not None:

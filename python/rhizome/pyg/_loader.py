@@ -13,7 +13,7 @@ from torch_geometric.data import Data, HeteroData
 from .._graph import Graph
 from .._loader import Loader as CoreLoader
 from .._loader import LoaderMemory, LoaderReport, Minibatch
-from .._shared import EdgeType, SharedGraph, as_ids, tensor
+from .._shared import EdgeType, SharedGraph, arrays_by_type, as_ids, tensor
 from ._ahead import DeviceFeed
 from ._edges import EdgeAttributes, ServedEdges
 from ._sampler import Fanouts, TypedSubgraph, as_fanouts, as_num_neighbors
@@ -33,11 +33,13 @@ class Loader:
     are needed, and each row is copied once.
     """
 
-    def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str, y: str | None = None, input_nodes: Any = "train",
-                 edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
+    def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str | Mapping[str, str | None], y: str | None = None,
+                 input_nodes: Any = "train", edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
                  transform: Callable[[Any], Any] | None = None, device: torch.device | str | None = None,
                  **options: Any) -> None:
-        """Creates a loader. ``x``, ``y``: the arrays of features and labels.
+        """Creates a loader. ``x``, ``y``: the arrays of features and labels. ``x`` may name an array for each node type,
+        of any width, such as ``{"paper": "feat", "author": "author_feat"}``: node types that are not named have no x, but
+        ``num_nodes``. So have the other types of an array that is bound to one.
 
         ``input_nodes``: "train", "valid" (or "val") or "test", or vertex ids or a mask; in a typed graph (node type,
         numbers within it or None for all). ``edge_attr``: attributes of edges, as for NeighborLoader. ``edge_types``:
@@ -46,7 +48,8 @@ class Loader:
         ``options``: options of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
         epochs, seed, weighted, disjoint, times or vertex_times and seed_times, edge_ids. Temporal samples are disjoint.
         """
-        schema = SharedGraph(graph, "1G", edge_types).schema
+        shared = SharedGraph(graph, "1G", edge_types)
+        schema = shared.schema
         self._schema, self._transform, self._options = schema, transform, options
         self._feed = None if device is None else DeviceFeed(torch.device(device))
         if options.get("times") is not None or options.get("vertex_times") is not None:
@@ -60,7 +63,7 @@ class Loader:
             options["seeds"] = schema.vertices(*input_nodes)
         else:
             options["seeds"] = as_ids(input_nodes, schema.bound)
-        self._loader = CoreLoader(graph, as_fanouts(as_num_neighbors(fanouts), schema), features=x, labels=y,
+        self._loader = CoreLoader(graph, as_fanouts(as_num_neighbors(fanouts), schema), features=_features(x, shared), labels=y,
                                   zero_copy=schema.typed or self._feed is not None, **options)
 
     def __len__(self) -> int:
@@ -122,7 +125,13 @@ class Loader:
         data = HeteroData()
         for name, places in split.members().items():
             store = data[name]
-            store.x, store.n_id = tensor(batch.x[places]), split.nodes[name]
+            store.n_id = split.nodes[name]
+            if not isinstance(batch.x, dict):
+                store.x = tensor(batch.x[places])
+            elif name in batch.x:
+                store.x = tensor(batch.x[name][:])
+            else:
+                store.num_nodes = len(places)
             seeds = int(np.searchsorted(places, batch.batch_size))
             store.num_sampled_nodes = split.nodes_of_hops[name]
             if batch.seed_of is not None:
@@ -141,6 +150,17 @@ class Loader:
                 if values is not None:
                     data[kind][name] = values[kind]
         return data
+
+
+def _features(x: str | Mapping[str, str | None], shared: SharedGraph) -> str | dict[str, str | None]:
+    """Returns ``x`` for rhizome.Loader, with None for node types that have no array."""
+    schema = shared.schema
+    arrays = arrays_by_type(shared, x)
+    if not schema.typed and arrays:
+        return arrays[None]  # a minibatch is a Data
+    if isinstance(x, str) and len(arrays) == len(schema.node_types):
+        return x
+    return {name: arrays.get(name) for name in schema.node_types}
 
 
 def _stack(ends: np.ndarray) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import torch
@@ -16,12 +16,12 @@ from torch_geometric.data.graph_store import EdgeLayout
 
 from .. import _core
 from .._graph import Graph
-from .._shared import EdgeType, SharedGraph, tensor
+from .._shared import EdgeType, SharedGraph, arrays_by_type, tensor
 from .._types import as_bytes, as_text
 from ..errors import OutOfMemory
 
-#: An array for all node types, or arrays by node type.
-Served = Union[str, Mapping[str, str], None]
+#: An array for all node types, or arrays by node type (None: none).
+Served = Union[str, Mapping[str, Optional[str]], None]
 
 
 def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | str = "1G",
@@ -29,7 +29,8 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
             **more: Served) -> tuple[FeatureStore, GraphStore]:
     """Returns PyG's two stores of a graph, for its loaders: ``NeighborLoader((fs, gs), ...)``.
 
-    ``x``, ``y`` and ``more``: the array that PyG sees under that name, or arrays by node type. Only these are read for
+    ``x``, ``y`` and ``more``: the array that PyG sees under that name, or arrays by node type, of any widths, such as
+    ``{"paper": "feat", "author": "author_feat", "venue": None}``. Only these are read for
     every minibatch. An array with one column becomes a vector, and integers become int64. Without ``x`` it is the only
     array of floats, which a warning names; ``x={}``: none.
     ``e_id``: an int64 attribute of edges: the position of each edge in the edge_index (of its type) that PyG sees, such
@@ -46,9 +47,15 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
     return FeatureStore(shared, served), GraphStore(shared, None if e_id is None else as_text(e_id, "e_id"))
 
 
-def _only_floats(graph: Graph) -> str | None:
-    """Returns the only array of floats, with a warning; None: there is none, or there are several."""
+def _only_floats(graph: Graph) -> Served:
+    """Returns the only array of floats, or arrays that are bound to different node types, with a warning; None: there is
+    none, or there are several."""
     floats = [name for name, array in graph.arrays.items() if array.dtype.kind == "f"]
+    bound = {graph[name].vertex_type: name for name in floats}
+    if len(floats) > 1 and len(bound) == len(floats) and None not in bound:
+        warnings.warn(f"backend() serves the arrays {', '.join(map(repr, floats))} as x, the only one of floats of each node type: "
+                      f"give x={bound}, or x={{}} for no features", UserWarning, stacklevel=3)
+        return bound  # type: ignore[return-value]
     if len(floats) == 1:
         warnings.warn(f"backend() serves the array {floats[0]!r} as x, the only one of floats: give x={floats[0]!r}, or x={{}} for "
                       "no features", UserWarning, stacklevel=3)
@@ -69,12 +76,10 @@ class FeatureStore(PygFeatureStore):
         super().__init__()
         self.__dict__["shared"] = shared
         self.__dict__["_served"] = {
-            (group, name): array if isinstance(array, str) else array[group]
-            for name, array in served.items()
-            for group in (_groups(shared) if isinstance(array, str) else array)
+            (group, name): array
+            for name, arrays in served.items()
+            for group, array in arrays_by_type(shared, arrays).items()
         }
-        for _, array in self._served.items():
-            shared.rows[array]  # NotFound, naming it
 
     def get_all_tensor_attrs(self) -> list[TensorAttr]:
         return [self._tensor_attr_cls(group, name) for group, name in self._served]
@@ -112,10 +117,6 @@ class FeatureStore(PygFeatureStore):
         except KeyError:
             raise KeyError(f"no array is served as {attr.attr_name!r} of {attr.group_name!r}: backend() names those "
                            f"that are") from None
-
-
-def _groups(shared: SharedGraph) -> list[str | None]:
-    return list(shared.schema.node_types) if shared.schema.typed else [None]
 
 
 class GraphStore(PygGraphStore):

@@ -94,6 +94,14 @@ class ArrayChange {
   /// previous version, or are dropped. For an edge attribute, drops all of its parts.
   Status DropLost(std::string_view stored);
 
+  /// Replaces the manifest's entries of stored arrays, and of the `files` of theirs that differ.
+  /// Only a repair calls it, which then puts these files in the place of lost ones.
+  Status PatchLost(std::span<const ArrayEntry> arrays, std::span<const FileEntry> files);
+
+  /// Replaces the ends of the edge types in the manifest. Only a repair calls it.
+  /// Errors: kInvalidArgument, the manifest has another number of ends.
+  Status SetEdgeEnds(std::vector<EdgeEnds> ends);
+
   /// Renames an array, with all of its versions and aliases.
   Status Rename(std::string_view from, std::string_view to);
 

@@ -77,6 +77,16 @@ enum class ExternalIdKind : std::uint8_t {
   kString = 3,   ///< UTF-8
 };
 
+/// In EdgeEnds: several vertex types, none, or an unknown one.
+inline constexpr TypeId kSeveralTypes = 65535;
+
+/// The vertex type of all sources of the edges of one type, and of all their destinations.
+struct EdgeEnds {
+  TypeId source = kSeveralTypes;
+  TypeId destination = kSeveralTypes;
+  friend bool operator==(const EdgeEnds&, const EdgeEnds&) = default;
+};
+
 /// Metadata of a generation: its size and types, and the quality of its partitions and order.
 struct GenerationInfo {
   std::uint64_t vertices = 0;
@@ -94,6 +104,9 @@ struct GenerationInfo {
   double interior_share = 0;
   std::vector<std::string> vertex_types;  ///< names by TypeId; at least one
   std::vector<std::string> edge_types;
+
+  /// By edge type. Empty if there is one vertex type, and in generations of older builds.
+  std::vector<EdgeEnds> edge_ends = {};
 };
 
 /// A name for one version of an array: `live` in emb@live.

@@ -66,7 +66,9 @@ struct RepairNote {
 
 struct RepairOptions {
   /// If false, an array that lost rows is dropped. If true, it is kept with the values of
-  /// FillMissingRows (array_facts.h) in the lost rows, which its attribute "lost_rows" lists.
+  /// FillLostRows (array_facts.h) in the lost rows, which its attribute "lost_rows" lists. An edge
+  /// attribute is always kept if there are commits since the last compaction, because these have
+  /// values of it.
   bool fill_holes = false;
   bool dry_run = false;            ///< change nothing, and report what would be done
   LockWait wait = {};              ///< time to wait for the writer's lock

@@ -112,7 +112,7 @@ std::map<std::string, NeighborSampling> AllWaysOfSampling() {
 /// Returns the equivalent options of a plain Sampler, which uses numbers instead of names.
 SamplerOptions DirectSamplerOptions(const std::string& way, const NeighborSampling& sampling,
                                     const GraphSnapshot& graph) {
-  SamplerOptions options{.direction = sampling.direction, .weighted = sampling.weighted};
+  SamplerOptions options{.direction = sampling.walked(), .weighted = sampling.weighted};
   if (way == "typed") {
     options.typed_fanouts = {{1, 2, 1}, {kAllNeighbors, 1, kAllNeighbors}};
   } else if (way == "typed both") {
@@ -167,7 +167,7 @@ TEST_F(NeighborSamplingTest, MinibatchesAreWhatTheSamplerDrawsAndComeBackFromScr
     EXPECT_GT(m->neighbors.size(), 0U);
     ASSERT_EQ(m->weighted_degrees.size(), m->rows.size());
     for (std::size_t v = 0; v < m->rows.size(); ++v) {
-      const auto list = graph().Neighbors(*graph().VertexAt(m->rows[v]), sampling.direction);
+      const auto list = graph().Neighbors(*graph().VertexAt(m->rows[v]), sampling.walked());
       ASSERT_OK(list);
       double sum = 0;
       for (const Neighbor& neighbor : *list) sum += static_cast<double>(neighbor.weight);

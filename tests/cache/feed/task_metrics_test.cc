@@ -258,7 +258,8 @@ TEST(TaskMetricsTest, WordsAreReadAsTheyAreWritten) {
     EXPECT_THAT(metrics, ::testing::Contains(MainMetric(task)));
     for (const Metric metric : metrics) EXPECT_EQ(ParseMetric(MetricName(metric)), metric);
   }
-  EXPECT_FALSE(ParseTask("link").has_value());
+  EXPECT_EQ(ParseTask(TaskName(Task::kLink)), Task::kLink);
+  EXPECT_FALSE(ParseTask("edge").has_value());
   EXPECT_FALSE(ParseMetric("auc").has_value());
 }
 

@@ -24,7 +24,11 @@ struct AttentionCase {
 
   std::size_t targets() const { return csr.offsets.size() - 1; }
   std::size_t dim() const { return heads * width; }
+  std::size_t row() const { return AttendParts(score) * dim(); }
   std::size_t query_columns() const { return score == AttendScore::kAdditive ? heads : dim(); }
+
+  /// Returns column d of the summed part of source j.
+  double value(std::size_t j, std::size_t d) const { return x[(j + 1) * row() - dim() + d]; }
 };
 
 inline std::vector<float> RandomFloats(std::size_t count, float spread, std::mt19937_64& random) {
@@ -36,7 +40,7 @@ inline std::vector<float> RandomFloats(std::size_t count, float spread, std::mt1
 
 /// Fills in everything except the shape and the lists. Scores are within about +-2 `spread`.
 inline void FillAttention(AttentionCase& c, float spread, std::mt19937_64& random) {
-  c.x = RandomFloats(c.sources * c.dim(), 1, random);
+  c.x = RandomFloats(c.sources * c.row(), 1, random);
   c.source = RandomFloats(c.sources * c.heads, spread, random);
   c.query = RandomFloats(c.targets() * c.query_columns(), spread, random);
   c.attention = RandomFloats(c.dim(), spread, random);
@@ -49,7 +53,7 @@ inline AttendArgs ArgsOf(AttentionCase& c) {
   AttendArgs args;
   args.score = c.score;
   args.x = c.x.data();
-  args.x_stride = c.dim();
+  args.x_stride = c.row();
   args.heads = c.heads;
   args.width = c.width;
   args.begins = c.csr.offsets.data();
@@ -93,6 +97,10 @@ inline double ScoreInDouble(const AttentionCase& c, std::size_t j, std::size_t t
   }
   double score = 0;
   for (std::size_t d = h * c.width; d < (h + 1) * c.width; ++d) {
+    if (c.score == AttendScore::kDot) {
+      score += double{c.x[j * c.row() + d]} * double{c.query[t * c.dim() + d]};
+      continue;
+    }
     score += double{c.attention[d]} *
              leaky(double{c.x[j * c.dim() + d]} + double{c.query[t * c.dim() + d]});
   }

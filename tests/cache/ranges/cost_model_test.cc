@@ -92,6 +92,34 @@ TEST(RangeFeaturesTest, SumsByStepsAreThoseOfEveryVertex) {
   }
 }
 
+// A list grouped by relation is ascending only within each group.
+TEST(RangeFeaturesTest, GroupsOfAListAreReadLikeListsOfTheirOwn) {
+  std::mt19937_64 random(testing::TestSeed());
+  const RangeFeatureOptions options{.columns = 16, .page_bytes = 640, .pages_near = 3};
+  RangeFeatures grouped(options);
+  RangeFeatures separate(options);
+  const std::size_t vertices = 1 + random() % 100;
+  for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
+    std::vector<std::uint32_t> list;
+    for (std::uint64_t groups = random() % 5; groups > 0; --groups) {
+      std::set<std::uint32_t> set;
+      for (std::uint64_t i = 1 + random() % 6; i > 0; --i)
+        set.insert(static_cast<std::uint32_t>(random() % (1 + random() % 5000)));
+      if (!list.empty())
+        set.erase(list.back() + 1), set.erase(list.back());  // would continue a run
+      if (set.empty()) continue;
+      separate.Add(std::vector<std::uint32_t>(set.begin(), set.end()));
+      list.insert(list.end(), set.begin(), set.end());
+    }
+    grouped.Add(list);
+  }
+  FeatureVector expected = separate.Of(0, separate.vertices());
+  const FeatureVector got = grouped.Of(0, vertices);
+  for (const std::size_t of_lists : {std::size_t{0}, std::size_t{5}})  // kVertex, kLinked
+    expected[of_lists] = got[of_lists];
+  EXPECT_EQ(got, expected);
+}
+
 TEST(CostMeterTest, BlocksGoTogetherUntilTheyEndAtAStepAndAreLongEnough) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {

@@ -44,7 +44,7 @@ Status WriteModel(const NetworkCase& network, const Path& path) {
 }
 
 std::vector<NetworkCase> All() {
-  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
+  std::vector<NetworkCase> networks = testing::UntypedNetworks();
   for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
   return networks;
 }

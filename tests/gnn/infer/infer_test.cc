@@ -435,7 +435,12 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
 TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   InferOptions options = Options("x");
   options.tuning.block_rows = 128;
-  RunInterrupted(options, 16, /*kill=*/false);
+  JobControl* self = nullptr;
+  JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase == "layer 2" && progress.done > 0) self->Cancel();
+  });
+  self = &control;
+  EXPECT_STATUS(rhizome_gnn_entry_v1()->Infer(options, control), kInterrupted);
   const Path between = store() / "scratch" / "infer-x" / "layer-1" / "arrays" / "hidden-1";
   ASSERT_TRUE(std::filesystem::exists(between / "zarr.json")) << "layer 1 is not whole";
   const Path chunk = between / "c.2.0";

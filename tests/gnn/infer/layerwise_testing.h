@@ -24,6 +24,8 @@ class LayerwiseRuns {
     RHIZOME_ASSIGN_OR_RETURN(const LoadedTensorFile file,
                              LoadSafetensors(FileSystem::Posix(), model));
     RHIZOME_ASSIGN_OR_RETURN(runs.model_, Model::FromFile(file.file));
+    RHIZOME_RETURN_IF_ERROR(
+        runs.model_->FitRelations(runs.graph_->edge_types(), runs.model_->shape().by_side));
     return runs;
   }
 

@@ -233,7 +233,7 @@ TEST_F(LinkScoresTest, DistMultTakesTheRelationOfThePairsType) {
   torch::Tensor type = torch::empty({static_cast<std::int64_t>(pairs.size())}, torch::kInt64);
   for (std::size_t i = 0; i < pairs.size(); ++i) type.data_ptr<std::int64_t>()[i] = pairs[i].type;
   LinkScoreOptions options{.array = "chunk",
-                           .scorer = LinkScorerKind::kDistMult,
+                           .scorer = "distmult",
                            .decoder = SaveDecoder({{"relations", relations}}),
                            .memory_bytes = kMemory};
   auto scores = Score(*opened.graph, options, pairs);
@@ -282,7 +282,7 @@ TEST_F(LinkScoresTest, AnMlpTakesTheProductOrBothRows) {
     for (const std::uint32_t threads : {1U, 2U}) {
       const auto scores = Score(*opened.graph,
                                 {.array = "row",
-                                 .scorer = LinkScorerKind::kMlp,
+                                 .scorer = "mlp",
                                  .decoder = SaveDecoder(file),
                                  .memory_bytes = kMemory * (threads == 1 ? 16 : 1),
                                  .threads = threads},
@@ -349,25 +349,25 @@ TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
   EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = -1, .dst = 0}}), kInvalidArgument);
   EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = 0, .dst = kLinkScoresVertices}}),
                 kInvalidArgument);
-  LinkScoreOptions options{.array = "row", .scorer = LinkScorerKind::kMlp, .decoder = "none"};
+  LinkScoreOptions options{.array = "row", .scorer = "mlp", .decoder = "none"};
   EXPECT_STATUS(Score(graph, options, pairs), kNotFound);
   options.decoder = path() / "FORMAT";
   EXPECT_STATUS(Score(graph, options, pairs), kInvalidArgument);
-  const auto refused = [&](LinkScorerKind kind, std::map<std::string, NamedTensor> tensors) {
+  const auto refused = [&](const char* kind, std::map<std::string, NamedTensor> tensors) {
     options.scorer = kind;
     options.decoder = SaveDecoder(std::move(tensors));
     EXPECT_STATUS(Score(graph, options, pairs), kInvalidArgument);
   };
-  refused(LinkScorerKind::kDistMult, {});
-  refused(LinkScorerKind::kDistMult, {{"relations", RandomTensor({3, kLinkScoresDim - 1})}});
-  refused(LinkScorerKind::kDistMult,
+  refused("distmult", {});
+  refused("distmult", {{"relations", RandomTensor({3, kLinkScoresDim - 1})}});
+  refused("distmult",
           {{"relations", RandomTensor({3, kLinkScoresDim})}, {"more", RandomTensor({1})}});
-  refused(LinkScorerKind::kMlp, {});
-  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({1, kLinkScoresDim})}});
-  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({2, kLinkScoresDim})},
-                                 {"layers.0.bias", RandomTensor({2})}});
-  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({1, kLinkScoresDim})},
-                                 {"layers.0.bias", RandomTensor({2})}});
+  refused("mlp", {});
+  refused("mlp", {{"layers.0.weight", RandomTensor({1, kLinkScoresDim})}});
+  refused("mlp", {{"layers.0.weight", RandomTensor({2, kLinkScoresDim})},
+                  {"layers.0.bias", RandomTensor({2})}});
+  refused("mlp", {{"layers.0.weight", RandomTensor({1, kLinkScoresDim})},
+                  {"layers.0.bias", RandomTensor({2})}});
 }
 
 TEST_F(LinkScoresTest, ErrorsOfSourceAndSinkEndTheRun) {

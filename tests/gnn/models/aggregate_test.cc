@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
+#include <tuple>
 
 #include "cache/kernels/simd.h"
 #include "gnn/models/lists_testing.h"
@@ -513,6 +515,43 @@ TEST(SimdTest, TheSettingIsCheckedAndSaysWhatRuns) {
   } else {
     setenv("RHIZOME_SIMD", saved.c_str(), 1);
   }
+}
+
+TEST(GroupByRelationTest, EdgesAreSortedByRelationAndNeighbor) {
+  std::mt19937_64 random(testing::TestSeed());
+  const Csr csr = RandomLists(200, 40, random);
+  std::vector<std::uint16_t> relations;
+  std::vector<float> weights;
+  for (std::size_t e = 0; e < csr.neighbors.size(); ++e) {
+    relations.push_back(static_cast<std::uint16_t>(random() % 4 * 1000));
+    weights.push_back(static_cast<float>(random() % 9));
+  }
+  const GroupedCsr grouped = GroupByRelation(csr.view(), relations, weights);
+  ASSERT_EQ(grouped.view().targets(), 200U);
+  for (std::size_t t = 0; t < 200; ++t) {
+    std::multiset<std::tuple<std::uint16_t, std::uint32_t, float>> expected, got;
+    for (std::uint32_t e = csr.offsets[t]; e < csr.offsets[t + 1]; ++e)
+      expected.emplace(relations[e], csr.neighbors[e], weights[e]);
+    for (std::uint32_t g = grouped.group_begin[t]; g < grouped.group_begin[t + 1]; ++g) {
+      EXPECT_LT(grouped.lists.offsets[g], grouped.lists.offsets[g + 1]);
+      if (g > grouped.group_begin[t]) {
+        EXPECT_LT(grouped.relation[g - 1], grouped.relation[g]);
+      }
+      for (std::uint32_t e = grouped.lists.offsets[g]; e < grouped.lists.offsets[g + 1]; ++e) {
+        if (e > grouped.lists.offsets[g]) {
+          EXPECT_LE(grouped.lists.neighbors[e - 1], grouped.lists.neighbors[e]);
+        }
+        got.emplace(grouped.relation[g], grouped.lists.neighbors[e], grouped.weights[e]);
+      }
+    }
+    EXPECT_EQ(got, expected);
+  }
+  // Without relations each list is one group.
+  const GroupedCsr plain = GroupByRelation(csr.view(), {});
+  for (std::size_t t = 0; t < 200; ++t)
+    EXPECT_EQ(plain.group_begin[t + 1] - plain.group_begin[t],
+              csr.offsets[t] == csr.offsets[t + 1] ? 0U : 1U);
+  EXPECT_EQ(plain.lists.neighbors.size(), csr.neighbors.size());
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "gnn/models/model_shape.h"
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "gnn/models/shape_types.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -52,6 +54,82 @@ TEST(ModelShapeTest, WhatFormatOneCanSayIsDescribedInIt) {
   EXPECT_EQ(DescribeModelShape(other), EncodeModelShape(other));
 }
 
+ModelShape TypedShape() {
+  ModelShape shape = ExampleShape();
+  shape.inputs = shape.spec.hidden;
+  shape.vertex_types = {"paper", "a b", "venue"};
+  shape.relations = {"cites"};
+  shape.by_side = true;
+  shape.typed_inputs = {{.array = "feat", .dim = 5}, {.array = "other", .dim = 7}, {}};
+  return shape;
+}
+
+TEST(ModelShapeTest, TypesAreFormatThree) {
+  const std::string text = EncodeModelShape(TypedShape());
+  EXPECT_EQ(nlohmann::json::parse(text).at("format"), 3);
+  EXPECT_EQ(nlohmann::json::parse(text).at("options").at("input-activation"), "tanh");
+  EXPECT_EQ(DescribeModelShape(TypedShape()), text);
+  const Result<ModelShape> shape = DecodeModelShape(text);
+  ASSERT_OK(shape);
+  EXPECT_EQ(EncodeModelShape(*shape), text);
+  EXPECT_EQ(shape->vertex_types, TypedShape().vertex_types);
+  EXPECT_EQ(shape->relations, TypedShape().relations);
+  EXPECT_TRUE(shape->by_side);
+  ASSERT_EQ(shape->typed_inputs.size(), 3u);
+  EXPECT_EQ(shape->typed_inputs[1].array, "other");
+  EXPECT_EQ(shape->typed_inputs[1].dim, 7);
+  EXPECT_EQ(shape->typed_inputs[2].array, "");
+}
+
+TEST(ModelShapeTest, UntypedFilesDoNotHaveTheOptionOfTheInputLayer) {
+  EXPECT_EQ(EncodeModelShape(ExampleShape()).find("input-activation"), std::string::npos);
+  ModelShape shape = ExampleShape();
+  shape.spec.options["input-activation"] = "relu";
+  EXPECT_STATUS(CheckShape(shape), kInvalidArgument);
+}
+
+TEST(ModelShapeTest, BadTypesAreRefused) {
+  const auto refused = [](const auto& change) {
+    ModelShape shape = TypedShape();
+    change(shape);
+    return CheckShape(shape).has_value() ? StatusCode::kOk : CheckShape(shape).error().code();
+  };
+  const auto kBad = StatusCode::kInvalidArgument;
+  EXPECT_EQ(refused([](ModelShape&) {}), StatusCode::kOk);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.vertex_types[1] = "paper"; }), kBad);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.relations = {"cites", ""}; }), kBad);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.vertex_types.pop_back(); }), kBad);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.typed_inputs[2].dim = 1; }), kBad);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.typed_inputs[0].dim = 0; }), kBad);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.typed_inputs[0].dim = -1; }), kBad);
+  EXPECT_EQ(refused([](ModelShape& shape) { shape.inputs = 5; }), kBad);
+}
+
+TEST(ModelShapeTest, UnreadableTypesAreRefused) {
+  for (const auto& [field, value] : {std::pair("vertex_types", "[1]"),
+                                     {"vertex_types", "{}"},
+                                     {"relations", "3"},
+                                     {"by_side", "1"},
+                                     {"typed_inputs", "[[]]"},
+                                     {"typed_inputs", R"([{"array":"x"}])"}}) {
+    SCOPED_TRACE(std::string(field) + ": " + value);
+    nlohmann::json json = nlohmann::json::parse(EncodeModelShape(TypedShape()));
+    json[field] = nlohmann::json::parse(value);
+    EXPECT_STATUS(DecodeModelShape(json.dump()), kCorruption);
+    json.erase(field);
+    EXPECT_STATUS(DecodeModelShape(json.dump()), kCorruption);
+  }
+}
+
+TEST(ModelShapeTest, TypesAreFoundByName) {
+  const auto numbers = NumbersOfTypes("vertex type", {"b", "a"}, {"a", "c", "b"});
+  ASSERT_OK(numbers);
+  EXPECT_EQ(*numbers, (std::vector<std::uint32_t>{2, 0}));
+  const auto missing = NumbersOfTypes("vertex type", {"b", "a", "d"}, {"b"});
+  EXPECT_STATUS(missing, kUnsupported);
+  EXPECT_NE(missing.error().message().find("vertex types a, d"), std::string::npos);
+}
+
 TEST(ModelShapeTest, BadDescriptionsAreRefused) {
   const auto replaced = [](const std::string& from, const std::string& to) {
     std::string text = EncodeModelShape(ExampleShape());
@@ -69,7 +147,7 @@ TEST(ModelShapeTest, BadDescriptionsAreRefused) {
   EXPECT_STATUS(
       DecodeModelShape(replaced("\"kind\":\"gcn\",\"layers\"", "\"kind\":\"later\",\"layers\"")),
       kUnsupported);
-  EXPECT_STATUS(DecodeModelShape(replaced("\"format\":2", "\"format\":3")), kUnsupported);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"format\":2", "\"format\":4")), kUnsupported);
   EXPECT_STATUS(DecodeModelShape(replaced("\"jump\"", "\"later\"")), kUnsupported);
   EXPECT_STATUS(DecodeModelShape(replaced("\"jump\":\"none\"", "\"jump\":\"high\"")), kCorruption);
 }

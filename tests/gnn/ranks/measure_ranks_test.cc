@@ -50,7 +50,7 @@ class MeasureRanksTest : public testing::RanksTest {
 };
 
 TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
-  for (const testing::NetworkCase& network : testing::RegisteredNetworks()) {
+  for (const testing::NetworkCase& network : testing::UntypedNetworks()) {
     TrainOptions options = Options();
     options.model = network.spec;
     options.minibatch()->steps = 1;

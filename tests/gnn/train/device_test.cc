@@ -109,7 +109,7 @@ bool IsFused(const ModelSpec& spec) {
 
 /// Returns every model that trains on a device, with dropout.
 std::vector<NetworkCase> NetworksForDevices() {
-  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
+  std::vector<NetworkCase> networks = testing::UntypedNetworks();
   for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
   for (NetworkCase& network : networks) {
     network.spec.dropout = 0.3;

@@ -152,7 +152,7 @@ TEST_F(CompactBesideTest, ChangedArraysUndoIt) {
     ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, {},
                                [](ArrayChange& change) { return change.Rename("feat", "feat2"); }));
   });
-  EXPECT_STATUS(result, kInvalidArgument);
+  EXPECT_STATUS(result, kBusy);
   EXPECT_FALSE(Exists(path_, "000002"));
   ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, {},
                              [](ArrayChange& change) { return change.Rename("feat2", "feat"); }));
@@ -208,7 +208,7 @@ TEST_F(CompactBesideTest, AnOutdatedHandleDoesNotBegin) {
   const auto outdated = testing::OpenStore(path_, Store::Mode::kRead);
   ASSERT_OK(outdated);
   ASSERT_OK(Compact([] {}));
-  EXPECT_STATUS(GenerationWriter::Create(**outdated), kInvalidArgument);
+  EXPECT_STATUS(GenerationWriter::Create(**outdated), kBusy);
   ExpectAgrees();
 }
 

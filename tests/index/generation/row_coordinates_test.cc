@@ -75,7 +75,7 @@ TEST(RowCoordinatesTest, SpilledIdsGiveTheSameBytes) {
 }
 
 TEST(RowCoordinatesTest, NamesThatArraysBearAreAvoidedAndFound) {
-  const auto chosen = ChooseCoordinates(ExternalIdKind::kString, [](std::string_view name) {
+  const auto chosen = ChooseCoordinates(ExternalIdKind::kString, 1, [](std::string_view name) {
     return name == "vertex_id" || name == "vertex_id_";
   });
   const std::vector<Coordinate> wanted = {{CoordinateKind::kExternalId, "external_id"},

@@ -66,6 +66,58 @@ TEST(TypedSamplerTest, EachTypeHasItsOwnFanout) {
   }
 }
 
+// The types of a vertex's edges if both directions have types of their own: its out-list's, each
+// plus the number of types, then its in-list's.
+std::vector<TypeId> TypesBySide(const GraphSnapshot& graph, VertexId vertex) {
+  const auto shift = static_cast<TypeId>(std::max<std::size_t>(graph.edge_types().size(), 1));
+  std::vector<TypeId> types;
+  const auto out = graph.Neighbors(vertex, Direction::kOut);
+  const auto in = graph.Neighbors(vertex, Direction::kIn);
+  for (const Neighbor& n : out.value()) types.push_back(static_cast<TypeId>(n.type + shift));
+  for (const Neighbor& n : in.value()) types.push_back(n.type);
+  return types;
+}
+
+TEST(TypedSamplerTest, TypesTellBothDirectionsApart) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (const bool typed : {false, true}) {
+    const auto open = Build(RandomInput(200, 3000, typed, seed), RandomPartitions(3));
+    ASSERT_NE(open, nullptr);
+    const GraphSnapshot& graph = *open->graph;
+    SamplerOptions options{.fanouts = {kAllNeighbors}, .direction = Direction::kBoth};
+    options.types_by_side = true;
+    std::size_t of_out = 0;
+    for (const VertexId vertex : AllVertices(graph)) {
+      const auto sample = MakeSampler(graph, options)->Sample(std::array{vertex}, 0);
+      ASSERT_OK(sample);
+      std::vector<TypeId> types = TypesBySide(graph, vertex);
+      std::sort(types.begin(), types.end());
+      std::vector<TypeId> got = sample->types;
+      std::sort(got.begin(), got.end());
+      EXPECT_EQ(got, types);
+      of_out += static_cast<std::size_t>(std::count_if(
+          got.begin(), got.end(), [&](TypeId type) { return type >= (typed ? 3 : 1); }));
+    }
+    EXPECT_EQ(of_out, 3000U);
+    // One direction, or lists that are the same for both, have plain types.
+    options.direction = Direction::kOut;
+    const auto one = MakeSampler(graph, options)->Sample(AllVertices(graph), 0);
+    ASSERT_OK(one);
+    EXPECT_EQ(one->types.empty(), !typed);
+    for (const TypeId type : one->types) EXPECT_LT(type, 3);
+  }
+  GraphInput input = RandomInput(100, 500, true, seed);
+  input.undirected = true;
+  const auto symmetric = Build(std::move(input), RandomPartitions(2));
+  ASSERT_NE(symmetric, nullptr);
+  SamplerOptions options{.fanouts = {kAllNeighbors}, .direction = Direction::kBoth};
+  options.types_by_side = true;
+  const auto sample =
+      MakeSampler(*symmetric->graph, options)->Sample(AllVertices(*symmetric->graph), 0);
+  ASSERT_OK(sample);
+  for (const TypeId type : sample->types) EXPECT_LT(type, 3);
+}
+
 TEST(TypedSamplerTest, AMetaPathWalksOneTypeAHop) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));

@@ -30,6 +30,10 @@ struct SmallSize {
 };
 Result<SmallStore> MakeSmallStore(const SmallSize& size = {});
 
+/// Returns a small closed store with arrays of one vertex type: "look" in row layout, and "tint" in
+/// compressed chunks. Both leave chunks out, and have rows in the delta.
+Result<FakeImage> MakeBoundStore();
+
 struct DamageCounts {
   std::uint64_t cases = 0;
   std::uint64_t by_reading = 0;  ///< found when the bytes were read

@@ -7,7 +7,8 @@ class FaultTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 37); }
 
-INSTANTIATE_TEST_SUITE_P(Histories, FaultTest, ::testing::ValuesIn(Scenarios()), NameOfScenario);
+INSTANTIATE_TEST_SUITE_P(Histories, FaultTest, ::testing::ValuesIn(FaultScenarios()),
+                         NameOfScenario);
 
 }  // namespace
 }  // namespace rhizome::testing

@@ -7,7 +7,7 @@ class FaultLongTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(FaultLongTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 1); }
 
-INSTANTIATE_TEST_SUITE_P(Histories, FaultLongTest, ::testing::ValuesIn(Scenarios()),
+INSTANTIATE_TEST_SUITE_P(Histories, FaultLongTest, ::testing::ValuesIn(FaultScenarios()),
                          NameOfScenario);
 
 }  // namespace

@@ -90,6 +90,8 @@ skippable_row "block images" 200 BlockReplayTest block-images
 row "kills" 200 kills
 row "  looks of readers beside them" 500 looks-beside-kills
 row "  verifications beside them" 50 verifications-beside-kills
+row "  kills beside handles that stay open" 40 kills-beside-open-handles
+row "  compactions of one of these" 10 compactions-between-kills
 row "injected faults" 5000 faults system-call-faults allocation-failures upkeep-faults
 row "  of these at system calls" 1 system-call-faults
 row "  of these allocations" 1 allocation-failures

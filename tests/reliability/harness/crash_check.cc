@@ -15,10 +15,28 @@ FakeImage Crash::Image() const {
   return image;
 }
 
+namespace {
+
+/// Removes the line with the hash of the commits.
+std::string WithoutCommits(std::string description) {
+  const std::size_t at = description.find("\ncommits ");
+  if (at != std::string::npos) description.erase(at, description.find('\n', at + 1) - at);
+  return description;
+}
+
+/// Returns whether a reader who saw `seen` saw state `state`, possibly with unused rows.
+bool IsState(const History& history, int state, const std::string& seen) {
+  const std::string& wanted = history.states[static_cast<std::size_t>(state)];
+  if (wanted == seen) return true;
+  return history.unused_rows.contains(state) && WithoutCommits(wanted) == WithoutCommits(seen);
+}
+
+}  // namespace
+
 std::optional<std::string> CrashCheck::Find(const Result<std::string>& seen) {
   if (!seen) return "cannot be read: " + seen.error().ToString();
   for (int state = begun_; state >= acknowledged_; --state) {
-    if (history_.states[static_cast<std::size_t>(state)] != *seen) continue;
+    if (!IsState(history_, state, *seen)) continue;
     found_ = state;
     return std::nullopt;
   }

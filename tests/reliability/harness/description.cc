@@ -14,6 +14,7 @@
 #include "rhizome/graph.h"
 #include "rhizome/store.h"
 #include "rhizome/text_values.h"
+#include "storage/array/array_facts.h"
 #include "storage/base/hash.h"
 
 namespace rhizome::testing {
@@ -36,13 +37,27 @@ bool IsOfVertices(const GraphSnapshot& graph, const ArrayEntry& array) {
   return !array.name.ends_with(".crc32c") && array.rows == graph.info().vertices;
 }
 
-/// The rows of some vertices in an array.
+/// The rows in an array of those vertices that may have one.
 struct Rows {
   std::string array;
   std::uint64_t row_bytes = 0;
+  std::vector<VertexId> vertices;
   std::vector<std::byte> bytes;
   std::vector<std::string> texts;  // of the rows, if they are codes of texts
 };
+
+/// Returns the vertices that may have a row: in a bound array, the vertices of its type.
+Result<std::vector<VertexId>> VerticesWithRow(const GraphSnapshot& graph, const ArrayEntry& array,
+                                              const std::vector<VertexId>& vertices) {
+  const std::string_view bound = BoundType(array);
+  if (bound.empty()) return vertices;
+  std::vector<VertexId> out;
+  for (const VertexId vertex : vertices) {
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, graph.TypeOf(vertex));
+    if (graph.vertex_types()[type] == bound) out.push_back(vertex);
+  }
+  return out;
+}
 
 /// Returns a summary of all texts of an edge attribute.
 Result<std::string> DescribeTexts(const GraphSnapshot& graph, const EdgeAttributeInfo& attribute) {
@@ -57,12 +72,13 @@ Result<std::vector<Rows>> ReadAllRows(const GraphSnapshot& graph,
   std::vector<Rows> out;
   for (const ArrayEntry& array : graph.store().manifest().arrays) {
     if (!IsOfVertices(graph, array)) continue;
-    Rows& rows = out.emplace_back(Rows{array.name, array.row_bytes(), {}, {}});
-    rows.bytes.resize(vertices.size() * rows.row_bytes);
-    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, vertices, rows.bytes));
+    Rows& rows = out.emplace_back(Rows{array.name, array.row_bytes(), {}, {}, {}});
+    RHIZOME_ASSIGN_OR_RETURN(rows.vertices, VerticesWithRow(graph, array, vertices));
+    rows.bytes.resize(rows.vertices.size() * rows.row_bytes);
+    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, rows.vertices, rows.bytes));
     RHIZOME_ASSIGN_OR_RETURN(const auto texts, TextValues::OpenIfAny(graph, array.name));
     if (texts == nullptr) continue;
-    RHIZOME_ASSIGN_OR_RETURN(rows.texts, texts->TextsOfVertices(vertices));
+    RHIZOME_ASSIGN_OR_RETURN(rows.texts, texts->TextsOfVertices(rows.vertices));
   }
   return out;
 }
@@ -77,7 +93,11 @@ std::string Hex(std::span<const std::byte> bytes) {
   return out;
 }
 
-void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
+/// Describes the row of a vertex, if it may have one.
+void DescribeRow(const Rows& rows, VertexId vertex, std::string& out) {
+  const auto found = std::ranges::lower_bound(rows.vertices, vertex);
+  if (found == rows.vertices.end() || *found != vertex) return;
+  const auto at = static_cast<std::size_t>(found - rows.vertices.begin());
   const auto row = std::span(rows.bytes).subspan(at * rows.row_bytes, rows.row_bytes);
   out += fmt::format(" {}={}", rows.array, Hex(row));
   if (!rows.texts.empty()) out += fmt::format("'{}'", rows.texts[at]);
@@ -159,9 +179,9 @@ Result<std::string> Describe(const Graph& live) {
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
     if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Rows> arrays, ReadAllRows(graph, vertices));
-  for (std::size_t i = 0; i < vertices.size(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertices[i], out));
-    for (const Rows& rows : arrays) DescribeRow(rows, i, out);
+  for (const VertexId vertex : vertices) {
+    RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertex, out));
+    for (const Rows& rows : arrays) DescribeRow(rows, vertex, out);
     out += '\n';
   }
   return out;

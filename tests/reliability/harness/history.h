@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct History {
   std::string name;
   std::vector<std::string> states;     ///< descriptions
   std::vector<FakeCrashPoint> points;  ///< before each operation, and at the end
+  /// Numbers of states after which an unfinished step may leave a commit with rows of an array that
+  /// does not exist yet.
+  std::set<int> unused_rows;
 };
 
 /// Runs the steps of a history and records the states.
@@ -36,6 +40,13 @@ class Recorder {
   /// all later ones.
   Status Step(const std::function<Status()>& step, bool durable = true);
 
+  /// Runs a step that puts rows into the delta before it adds their array: if it does not finish,
+  /// the rows may be there, unused.
+  Status StepWithRows(const std::function<Status()>& step) {
+    history_.unused_rows.insert(done_);
+    return Step(step);
+  }
+
   Result<History> Finish();
 
   /// Returns what a new reader saw after the last step; empty if the recorder only counts.
@@ -44,10 +55,10 @@ class Recorder {
   /// Returns the number of steps that must survive a power cut now.
   int acknowledged() const { return acknowledged_; }
 
-  /// Requires that a failed step is the last one of its handle: scenarios try another step and
-  /// complain if it succeeds.
-  void ExpectFailStop() { fail_stop_ = true; }
-  bool expects_fail_stop() const { return fail_stop_; }
+  /// Requires that a failed step is the last one of its handle, if `expected` returns true after
+  /// the failure: scenarios try another step and complain if it succeeds.
+  void ExpectFailStop(std::function<bool()> expected) { fail_stop_ = std::move(expected); }
+  bool expects_fail_stop() const { return fail_stop_ && fail_stop_(); }
   void Complain(std::string what) { complaint_ = std::move(what); }
   const std::string& complaint() const { return complaint_; }
 
@@ -63,7 +74,7 @@ class Recorder {
   int acknowledged_ = 0;
   int begun_ = 0;
   int done_ = 0;
-  bool fail_stop_ = false;
+  std::function<bool()> fail_stop_;
   std::string complaint_;
 };
 
@@ -80,8 +91,8 @@ struct Scenario {
 
 Result<History> Record(const Scenario& scenario);
 
-/// Returns all scenarios: ingestion, updates, arrays, compaction, attributes, publishing,
-/// texts.
+/// Returns all scenarios: ingestion, updates, arrays, compaction, attributes, publishing, texts,
+/// arrays of one vertex type.
 const std::vector<Scenario>& Scenarios();
 
 /// Ingests the small graph that every scenario begins with.

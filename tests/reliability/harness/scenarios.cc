@@ -1,6 +1,6 @@
-// The scenarios of Scenarios(): ingestion, updates, arrays, compaction, attributes, publishing and
-// texts, each a function Run... that runs its steps through a Recorder. Also makes the small stores
-// of the damage tests (MakeSmallStore).
+// The scenarios of Scenarios(): ingestion, updates, arrays, compaction, attributes, publishing,
+// texts and arrays of one vertex type, each a function Run... that runs its steps through a
+// Recorder. Also makes the small stores of the damage tests (MakeSmallStore).
 
 #include <algorithm>
 #include <cstring>
@@ -407,6 +407,121 @@ Status RunTexts(StoreDisk& disk, Recorder& recorder) {
   return Status::Ok();
 }
 
+constexpr const char* kRareType = "vertex1";
+
+/// Returns whether the files of a bound array and of its checksums leave chunks out.
+bool LeavesChunksOut(const Manifest& manifest, const std::string& array) {
+  return std::ranges::any_of(manifest.arrays, [&](const ArrayEntry& entry) {
+    return entry.name.starts_with(array) &&
+           ListedChunks(entry, manifest.files).size() < entry.chunk_count();
+  });
+}
+
+/// Ingests a graph with few vertices of the type kRareType, and arrays of this type: "look" in row
+/// layout and "tint" in compressed chunks.
+Status IngestBound(StoreDisk& disk) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(disk, kStorePath, SmallId()));
+  RHIZOME_RETURN_IF_ERROR(Guarded([&]() -> Status {
+    GraphInput input = SmallInput({.vertices = 24});
+    for (std::uint64_t v = 0; v < input.vertex_count; ++v) input.vertex_type[v] = v % 6 == 5;
+    for (const char* name : {"look", "tint"}) {
+      ArrayInput& array = input.arrays.emplace_back(input.arrays.front());
+      array.name = name;
+      array.chunk_rows = 4;
+      array.attributes.emplace_back(kVertexTypeAttribute, kRareType);
+    }
+    input.arrays.back().layout = ArrayLayout::kChunk;
+    input.arrays.back().codec = {.kind = CodecKind::kZstd, .level = 1};
+    BuildOptions options;
+    options.partition.kind = PartitionerKind::kRandom;
+    options.partition.partitions = 2;
+    return BuildGeneration(*store, std::move(input), options, JobControl());
+  }));
+  for (const char* name : {"look", "tint"})
+    if (!LeavesChunksOut(store->manifest(), name))
+      return Status::NotFound("every chunk of a bound array is stored");
+  return Status::Ok();
+}
+
+/// Returns Batch(), and adds a vertex of kRareType, with rows if `number` is even.
+WriteBatch BatchOfRareType(const Graph& graph, int number) {
+  WriteBatch batch = Batch(graph, number);
+  const ExternalId fresh("a rare vertex that is new " + std::to_string(number));
+  batch.PutVertex(fresh, kRareType);
+  const float row[kScenariosDim] = {static_cast<float>(number), 5, 6};
+  for (const char* name : {"look", "tint"})
+    if (number % 2 == 0) batch.PutRow(fresh, name, std::span<const float>(row));
+  return batch;
+}
+
+Status WriteOfRareType(Graph& graph, int number) {
+  RHIZOME_ASSIGN_OR_RETURN(const WriteBatch batch, Guarded([&]() -> Result<WriteBatch> {
+                             return BatchOfRareType(graph, number);
+                           }));
+  return AsStatus(graph.Write(batch, {.sync = true}));
+}
+
+/// Deletes the first vertex of kRareType.
+Status DeleteRareVertex(Graph& graph) {
+  return Guarded([&]() -> Status {
+    WriteBatch batch;
+    for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
+      const auto vertex = static_cast<VertexId>(v);
+      if (graph.IsDeleted(vertex)) continue;
+      RHIZOME_ASSIGN_OR_RETURN(const TypeId type, graph.TypeOf(vertex));
+      if (graph.vertex_types()[type] != kRareType) continue;
+      RHIZOME_ASSIGN_OR_RETURN(ExternalId id, graph.ExternalIdOf(vertex));
+      batch.DeleteVertex(std::move(id));
+      break;
+    }
+    return AsStatus(graph.Write(batch, {.sync = true}));
+  });
+}
+
+Status CompactBound(StoreDisk& disk, Recorder& recorder, bool repartition) {
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  const std::string before = recorder.seen();
+  RHIZOME_RETURN_IF_ERROR(
+      WriteStep(recorder, *live.graph, [&] { return Compact(*live.graph, repartition); }));
+  if (!before.empty() && VerticesIn(before) != VerticesIn(recorder.seen()))
+    recorder.Complain("compaction changed what readers see");
+  return Status::Ok();
+}
+
+// Adds an array of one vertex type, which has rows of vertices that are new, and appends to it.
+// Vertices of the type are put and deleted, and the store is compacted, in between. The appended
+// row is of a vertex of the generation: rows of later vertices are put before the array is
+// replaced.
+Status RunBound(StoreDisk& disk, Recorder& recorder) {
+  AddArrayOptions options;
+  options.file = {.name = "bound", .path = kStorePath.parent_path() / "rows.npy"};
+  options.file.vertex_type = kRareType;
+  options.chunk_rows = 4;
+  const Path more = kStorePath.parent_path() / "more.npy";
+  RHIZOME_RETURN_IF_ERROR(Guarded([&]() -> Status {
+    RHIZOME_RETURN_IF_ERROR(WriteRows(disk, options.file.path, 5, 1));
+    return WriteRows(disk, more, 1, 100);
+  }));
+  const auto with_graph = [&](const std::function<Status(Graph&)>& write) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    return WriteStep(recorder, *live.graph, [&] { return write(*live.graph); });
+  };
+  const auto write = [&](int number) {
+    return with_graph([number](Graph& graph) { return WriteOfRareType(graph, number); });
+  };
+  RHIZOME_RETURN_IF_ERROR(write(0));
+  RHIZOME_RETURN_IF_ERROR(recorder.StepWithRows(
+      [&] { return AsStatus(AddArray(disk, kStorePath, options, JobControl())); }));
+  RHIZOME_RETURN_IF_ERROR(write(1));
+  RHIZOME_RETURN_IF_ERROR(CompactBound(disk, recorder, false));
+  options.file.path = more;
+  RHIZOME_RETURN_IF_ERROR(recorder.Step(
+      [&] { return AsStatus(AppendRows(disk, kStorePath, "bound", options, JobControl())); }));
+  RHIZOME_RETURN_IF_ERROR(with_graph(DeleteRareVertex));
+  RHIZOME_RETURN_IF_ERROR(write(2));
+  return CompactBound(disk, recorder, true);
+}
+
 }  // namespace
 
 Status IngestSmall(FileSystem& fs) { return Ingest(fs, {}); }
@@ -449,6 +564,17 @@ Result<SmallStore> MakeSmallStore(const SmallSize& size) {
   StoreDisk closed(made.now);
   RHIZOME_ASSIGN_OR_RETURN(made.description, Describe(closed, kStorePath));
   return made;
+}
+
+Result<FakeImage> MakeBoundStore() {
+  StoreDisk disk;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
+  RHIZOME_RETURN_IF_ERROR(IngestBound(disk));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    RHIZOME_RETURN_IF_ERROR(WriteOfRareType(*live.graph, 0));
+  }
+  return disk.Image();
 }
 
 namespace {
@@ -504,6 +630,7 @@ const std::vector<Scenario>& Scenarios() {
       {"attributes", IngestSmall, RunAttributes},
       {"publishing", IngestSmallAndUpdate, RunPublishing},
       {"texts", IngestTexts, RunTexts},
+      {"bound", IngestBound, RunBound},
   };
   return scenarios;
 }

@@ -61,5 +61,36 @@ TEST(KillTest, WritersThatAreKilledLoseNothing) {
   PrintCount("verifications-beside-kills", verifications);
 }
 
+// Handles that were opened for reading before the first writer see what each writer has made
+// durable, whether it is in a log or in tables, and one of them compacts between the writers.
+TEST(KillTest, HandlesThatOutliveWritersFollowThem) {
+  constexpr int kKills = 40;
+  std::mt19937_64 rng(TestSeed());
+  const TempDir dir;
+  const Path path = dir / "g.rz";
+  ASSERT_OK(MakeLiveStore(path));
+  LiveProcess first(Role::kFollower, path);
+  first.WaitForAcks(1);  // it has opened the store
+  LiveProcess compactor(Role::kCompactor, path);
+  compactor.WaitForAcks(1);
+  LiveProcess second(Role::kFollower, path);
+  second.WaitForAcks(1);
+  for (int kill = 0; kill < kKills; ++kill) {
+    LiveProcess writer(Role::kWriter, path);
+    writer.WaitForAcks(1 + rng() % 8);
+    ASSERT_FALSE(writer.Failed()) << "kill " << kill;
+    writer.Kill();
+    const auto durable = CountCommits(path);
+    ASSERT_OK(durable);
+    EXPECT_TRUE(first.Reaches(*durable)) << "kill " << kill << ": " << first.acknowledged();
+    EXPECT_TRUE(second.Reaches(*durable)) << "kill " << kill << ": " << second.acknowledged();
+    ASSERT_FALSE(compactor.Failed()) << "kill " << kill;
+    if (rng() % 2 == 0) continue;
+    ASSERT_TRUE(compactor.Reaches(compactor.acknowledged() + 1)) << "kill " << kill;
+  }
+  PrintCount("kills-beside-open-handles", kKills);
+  PrintCount("compactions-between-kills", compactor.acknowledged());
+}
+
 }  // namespace
 }  // namespace rhizome::testing

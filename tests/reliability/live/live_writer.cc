@@ -1,4 +1,5 @@
-// The roles of the child processes (Write, WriteWithArrays, Read, Verify), which a child selects by
+// The roles of the child processes (Write, WriteWithArrays, Read, Verify, Follow,
+// CompactRepeatedly), which a child selects by
 // an environment variable before its tests start, the checks that the tests share, and LiveProcess,
 // which starts a child and reads its reports from a pipe.
 
@@ -43,14 +44,18 @@ bool Say(std::uint64_t number) {
 // Opens the store, commits until the number of commits is a multiple of `until`, and closes it.
 Status WriteCommits(const Path& path, std::uint64_t until) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
-                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite,
+                                       {.wait = {.seconds = 60}}));  // the compactor may hold it
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CommitsIn(*graph));
   do {
     const bool sync = next % 3 != 1;
     RHIZOME_RETURN_IF_ERROR(graph->Write(LiveBatch(next), {.sync = sync}));
-    if (next % 7 == 6)
-      RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
+    if (next % 7 == 6) {
+      const auto compacted = graph->Compact({.keep_generations = 0}, JobControl());
+      // kBusy: the compactor, if there is one, is at work
+      if (!compacted && compacted.error().code() != StatusCode::kBusy) return compacted.error();
+    }
     ++next;
     if (sync && !Say(next)) return Status::IoError("nobody listens");
   } while (next % until != 0);
@@ -82,6 +87,35 @@ Status Read(const Path& path) {
   }
 }
 
+Status Follow(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  for (std::uint64_t before = 0;; std::this_thread::sleep_for(kBetweenLooks)) {
+    const Status refreshed = graph->Refresh();
+    if (refreshed.code() == StatusCode::kBusy) continue;
+    RHIZOME_RETURN_IF_ERROR(refreshed);
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t count, CommitsIn(*graph));
+    if (count < before)
+      return Status::Corruption(fmt::format("{} commits, but {} before", count, before));
+    before = count;
+    if (!Say(count)) return Status::IoError("nobody listens");
+  }
+}
+
+Status CompactRepeatedly(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  for (std::uint64_t done = 0;; std::this_thread::sleep_for(kBetweenLooks)) {
+    const auto result = graph->Compact({.keep_generations = 0}, JobControl());
+    if (!result && result.error().code() == StatusCode::kBusy) continue;
+    if (!result) return result.error();
+    RHIZOME_RETURN_IF_ERROR(CommitsIn(*graph));
+    if (!Say(++done)) return Status::IoError("nobody listens");
+  }
+}
+
 Status Verify(const Path& path) {
   for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenLooks)) {
     const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
@@ -100,6 +134,8 @@ const bool kRoleTaken = [] {
   const Status status = *role == 'w'   ? Write(path)
                         : *role == 'a' ? WriteWithArrays(path)
                         : *role == 'v' ? Verify(path)
+                        : *role == 'f' ? Follow(path)
+                        : *role == 'c' ? CompactRepeatedly(path)
                                        : Read(path);
   // kIoError is expected from a writer whose disk was cut off.
   if (status.code() != StatusCode::kIoError)
@@ -118,6 +154,10 @@ const char* VariableOf(LiveProcess::Role role) {
       return "r";
     case LiveProcess::Role::kVerifier:
       return "v";
+    case LiveProcess::Role::kFollower:
+      return "f";
+    case LiveProcess::Role::kCompactor:
+      return "c";
   }
   return "";
 }
@@ -198,6 +238,11 @@ std::uint64_t LiveProcess::acknowledged() {
   while (ReadAck(/*wait=*/false)) {
   }
   return acknowledged_;
+}
+
+bool LiveProcess::Reaches(std::uint64_t number) {
+  Eventually([&] { return acknowledged() >= number || Failed(); }, 60);
+  return acknowledged_ >= number;
 }
 
 bool LiveProcess::Failed() { return process_.id() <= 0 || ended_ || process_.Poll(); }

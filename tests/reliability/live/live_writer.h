@@ -16,6 +16,10 @@ namespace rhizome::testing {
 /// store repeatedly, and ends with an error if it sees anything other than the first m commits for
 /// some m, or a smaller m than before. The verifier verifies the store repeatedly, and ends with an
 /// error if that finds damage. Both report the number of their checks.
+///
+/// The follower and the compactor open the store once, for reading, and outlive many writers. The
+/// follower refreshes its graph and checks it as the reader does, and reports m. The compactor
+/// compacts the store whenever no writer has it open, and reports the number of its compactions.
 
 /// Creates the initial store.
 Status MakeLiveStore(const Path& path);
@@ -34,7 +38,14 @@ Status CheckUndisturbed(const Path& path, std::uint64_t commits);
 /// A child process. Destroying it kills it.
 class LiveProcess {
  public:
-  enum class Role : std::uint8_t { kWriter, kArrayWriter, kReader, kVerifier };
+  enum class Role : std::uint8_t {
+    kWriter,
+    kArrayWriter,
+    kReader,
+    kVerifier,
+    kFollower,
+    kCompactor,
+  };
 
   /// Runs this binary again in this role.
   LiveProcess(Role role, const Path& path);
@@ -49,6 +60,10 @@ class LiveProcess {
   std::uint64_t acknowledged();
 
   void Kill() { process_.Kill(); }
+
+  /// Waits until the process has reported a number of at least `number`. Returns false if it ends
+  /// before, or does not for a minute times Patience().
+  bool Reaches(std::uint64_t number);
 
   /// Returns whether the process has ended on its own, which it does only after an error.
   bool Failed();

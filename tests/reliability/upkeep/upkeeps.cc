@@ -11,8 +11,11 @@
 #include "reliability/damage/damage_run.h"
 #include "reliability/harness/description.h"
 #include "reliability/upkeep/upkeep_run.h"
+#include "rhizome/array_change.h"
 #include "rhizome/backup.h"
+#include "rhizome/chunk_array.h"
 #include "rhizome/maintenance.h"
+#include "storage/array/chunk_writer.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {
@@ -199,6 +202,46 @@ void DamageRowsAndSums(StoreDisk& disk) {
   Damage(disk, FileWith(disk, "/emb.v1.crc32c/c.0.0"));
 }
 
+/// Commits a manifest that lists one more chunk of a bound array, and one less, and says wrong ends
+/// of edge types. All of its files are intact.
+void MisstateBoundArrays(StoreDisk& disk) {
+  const auto store = Store::Open(disk, kStorePath, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const std::vector<EdgeEnds> ends = (*store)->manifest().info.edge_ends;
+  auto change = ArrayChange::Begin(**store);
+  ASSERT_OK(change);
+  const Path root = (*store)->scratch() / "misstated";
+  for (const char* name : {"look", "tint"}) {
+    const auto array = (*store)->OpenArray(name);
+    ASSERT_OK(array);
+    const ArrayEntry entry = (*array)->entry();
+    auto chunks = ListedChunks(entry, (*store)->manifest().files);
+    std::uint64_t unlisted = 0;
+    while (std::ranges::binary_search(chunks, unlisted)) ++unlisted;
+    chunks.front() = unlisted;
+    const auto writer = ChunkArrayWriter::Create(disk, root, entry);
+    ASSERT_OK(writer);
+    for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+      if (std::ranges::find(chunks, chunk) == chunks.end()) {
+        ASSERT_OK((*writer)->LeaveOut(chunk));
+        continue;
+      }
+      std::vector<std::byte> rows((*array)->RowsInChunk(chunk) * entry.row_bytes());
+      ASSERT_OK((*array)->ReadRows(chunk * entry.chunk_rows, (*array)->RowsInChunk(chunk), rows));
+      ASSERT_OK((*writer)->WriteChunk(chunk, rows));
+    }
+    const auto files = (*writer)->Finish();
+    ASSERT_OK(files);
+    ASSERT_OK(change->Replace(name, {(*writer)->arrays(), root, *files}));
+    ASSERT_OK(change->Commit());
+    change = ArrayChange::Begin(**store);
+    ASSERT_OK(change);
+  }
+  ASSERT_OK(change->SetEdgeEnds(
+      std::vector<EdgeEnds>(ends.size(), EdgeEnds{.source = 1, .destination = 1})));
+  ASSERT_OK(change->Commit());
+}
+
 void RemoveCatalog(StoreDisk& disk) {
   for (const auto& [file, _] : disk.Files())
     if (file.find("/catalog/") != std::string::npos) EXPECT_OK(disk.RemoveFile(file));
@@ -234,6 +277,16 @@ std::vector<Upkeep> Upkeeps() {
   repair("a lost chunk with holes", DamageTo({"/emb.v2/c.0.0"}), {.fill_holes = true});
   repair("a catalogue", CutManifestOfCatalog);
   repair("no catalogue", RemoveCatalog);
+  const auto bound = MakeBoundStore();
+  EXPECT_OK(bound);
+  if (!bound) return {};
+  const Harm chunks = DamageTo({"/look/c.", "/tint/c."});
+  out.push_back(RepairOf("chunks of one type", *bound, chunks));
+  out.push_back(RepairOf("chunks of one type with holes", *bound, chunks, {.fill_holes = true}));
+  StoreDisk misstated(*bound);
+  MisstateBoundArrays(misstated);
+  out.push_back(RepairOf("a manifest that lists other chunks", misstated.Image(), [](StoreDisk&) {},
+                         {.fill_holes = true}));
   return out;
 }
 

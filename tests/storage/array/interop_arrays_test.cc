@@ -6,6 +6,7 @@
 
 #include "rhizome/file_system.h"
 #include "rhizome/manifest.h"
+#include "storage/array/array_facts.h"
 #include "storage/array/chunk_writer.h"
 #include "storage/array_fixture.h"
 #include "storage/base/little_endian.h"
@@ -61,6 +62,9 @@ void StoreElement(DataType dtype, std::uint64_t k, std::byte* to) {
   }
 }
 
+// The chunk that bound arrays leave out. Their rows with odd numbers belong to another type, too.
+constexpr std::uint64_t kLeftOut = 1;
+
 Status WriteArray(const Path& root, const ArrayEntry& wanted) {
   RHIZOME_ASSIGN_OR_RETURN(const auto writer,
                            ChunkArrayWriter::Create(FileSystem::Posix(), root, wanted));
@@ -72,6 +76,12 @@ Status WriteArray(const Path& root, const ArrayEntry& wanted) {
     std::vector<std::byte> rows(count * entry.row_bytes());
     for (std::uint64_t i = 0; i < count * entry.dim; ++i)
       StoreElement(entry.dtype, K(first + i / entry.dim, i % entry.dim), &rows[i * element_bytes]);
+    if (!BoundType(entry).empty() && chunk == kLeftOut) {
+      RHIZOME_RETURN_IF_ERROR(writer->LeaveOut(chunk));
+      continue;
+    }
+    for (std::uint64_t i = 1; i < count && !BoundType(entry).empty(); i += 2)
+      FillOtherRows(entry, std::span(rows).subspan(i * entry.row_bytes(), entry.row_bytes()));
     RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, rows));
   }
   RHIZOME_RETURN_IF_ERROR(writer->Finish());
@@ -79,7 +89,8 @@ Status WriteArray(const Path& root, const ArrayEntry& wanted) {
 }
 
 /// Writes an array of `rows` rows for each combination of element type, layout, codec and width.
-Status WriteGroup(const Path& root, std::uint64_t rows, std::span<const DataType> dtypes) {
+Status WriteGroup(const Path& root, std::uint64_t rows, std::span<const DataType> dtypes,
+                  bool bound = false) {
   for (const DataType dtype : dtypes) {
     for (const CodecKind codec :
          {CodecKind::kRaw, CodecKind::kZstd, CodecKind::kBloscLz4, CodecKind::kBloscZstd}) {
@@ -91,6 +102,7 @@ Status WriteGroup(const Path& root, std::uint64_t rows, std::span<const DataType
             MakeEntry(name + "." + std::to_string(dim), rows, dim, dtype, layout, codec, 128);
         entry.array_id = 0xFEDCBA9876543210;  // exceeds the integer range of a double
         entry.attributes = {{"model", "caf\xC3\xA9"}};
+        if (bound) entry.attributes = {{std::string(kVertexTypeAttribute), "paper"}};
         RHIZOME_RETURN_IF_ERROR(WriteArray(root, entry));
       }
     }
@@ -118,6 +130,9 @@ TEST(InteropArraysTest, ArraysForOtherReadersAreWritten) {
     ASSERT_OK(CreateDirectories(FileSystem::Posix(), brain));
     ASSERT_OK(WriteGroup(brain, rows, kBrain));
   }
+  const Path bound = Path(folder) / "bound";
+  ASSERT_OK(CreateDirectories(FileSystem::Posix(), bound));
+  ASSERT_OK(WriteGroup(bound, 300, kDtypes, /*bound=*/true));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "rhizome/manifest.h"
 
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <limits>
 
@@ -94,7 +96,7 @@ std::vector<std::byte> Resealed(std::size_t offset, T value) {
 }
 
 TEST(ManifestTest, NewerVersionIsUnsupportedAndReservedBitsAreRefused) {
-  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 6), FixedStoreId()), kUnsupported);
+  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 7), FixedStoreId()), kUnsupported);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 0), FixedStoreId()), kCorruption);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(12, 1), FixedStoreId()), kCorruption);
 }
@@ -112,6 +114,52 @@ TEST(ManifestTest, OnlyAddedTextsNeedVersion5) {
   EXPECT_LT(version(), 4);
   manifest.arrays.front().attributes = {{"texts_added", "2"}, {"type", "text"}};
   EXPECT_EQ(version(), 5);
+}
+
+Manifest ManifestWithEnds() {
+  Manifest manifest = SmallManifest();
+  manifest.info.vertex_types = {"paper", "author", "venue"};
+  manifest.info.edge_ends = {{0, 2}, {kSeveralTypes, 1}};
+  return manifest;
+}
+
+TEST(ManifestTest, TheEndsOfEdgeTypesNeedVersion6) {
+  Manifest manifest = ManifestWithEnds();
+  const auto bytes = EncodeManifest(manifest, FixedStoreId());
+  EXPECT_EQ(static_cast<int>(bytes[8]), 6);
+  const auto decoded = DecodeManifest(bytes, FixedStoreId());
+  ASSERT_OK(decoded);
+  EXPECT_EQ(decoded->info.edge_ends, manifest.info.edge_ends);
+  EXPECT_EQ(EncodeManifest(*decoded, FixedStoreId()), bytes);
+  manifest.info.edge_ends.clear();
+  const auto without = EncodeManifest(manifest, FixedStoreId());
+  EXPECT_EQ(static_cast<int>(without[8]), 3);
+  EXPECT_EQ(bytes.size(), without.size() + 8);
+}
+
+TEST(ManifestTest, EndsBeyondTheVertexTypesAreRefused) {
+  const auto refused = [](const Manifest& manifest) {
+    const auto decoded = DecodeManifest(EncodeManifest(manifest, FixedStoreId()), FixedStoreId());
+    EXPECT_STATUS(decoded, kCorruption);
+    return decoded ? std::string() : decoded.error().message();
+  };
+  Manifest manifest = ManifestWithEnds();
+  manifest.info.edge_ends[1].source = 3;
+  EXPECT_THAT(refused(manifest),
+              ::testing::HasSubstr("end of an edge type: is 3, but there are 3"));
+  manifest.info.edge_ends[1] = {0, 65534};
+  EXPECT_THAT(refused(manifest), ::testing::HasSubstr("is 65534, but there are 3"));
+  manifest = ManifestWithEnds();
+  manifest.info.vertex_types = {"paper"};
+  EXPECT_THAT(refused(manifest), ::testing::HasSubstr("are 1 vertex types"));
+  manifest.info.edge_ends = {{0, 0}, EdgeEnds()};
+  EXPECT_THAT(refused(manifest), ::testing::HasSubstr("there is only one vertex type"));
+}
+
+TEST(ManifestTest, EveryTruncationWithEndsIsCorruption) {
+  const auto bytes = EncodeManifest(ManifestWithEnds(), FixedStoreId());
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_STATUS(DecodeManifest(std::span(bytes).first(length), FixedStoreId()), kCorruption);
 }
 
 TEST(ManifestTest, AnotherStoresManifestIsRefused) {

@@ -7,7 +7,8 @@ Independent of the engine: nothing but the standard library. A store's FORMAT, t
 from a generation a manifest and three arrays: `x` in layout row with its sidecar, two chunks, the
 second padded; `y`, and version 2 of `z`, in layout chunk. A second manifest, of format 2, has also `w`,
 whose two chunks are shards of raw inner chunks; a third, of format 3, `f` and `g` as well, of the second
-form: with fill values of their own, and the sidecar in sums/. The frames of the latter are stored ones, which zstd and
+form: with fill values of their own, and the sidecar in sums/. A manifest of format 6 is the third with the
+ends of the edge types. The frames of the latter are stored ones, which zstd and
 Blosc use for what does not compress; so they can be written by hand.
 """
 
@@ -228,6 +229,8 @@ def manifest_file(files, arrays, form):
     body += struct.pack("<4d", 1.25, 1.0625, 1.5, 0.375)
     body += string("adadne") + string("pds")
     body += names(["paper", "author"]) + names(["cites", "writes", "likes"])
+    # Papers cite papers, authors write papers, several types like authors.
+    body += struct.pack("<6H", 0, 0, 1, 0, 65535, 1) if form >= 6 else b""
     body += struct.pack("<Q", len(files))
     for path in sorted(files, key=str.encode):
         data = files[path]
@@ -265,6 +268,7 @@ def main():
         "MANIFEST-000001": manifest_file(files, ARRAYS, form=1),
         "MANIFEST-000002": manifest_file(more, ARRAYS_2, form=2),
         "MANIFEST-000003": manifest_file(most, ARRAYS_3, form=3),
+        "MANIFEST-000006": manifest_file(most, ARRAYS_3, form=6),
         "FORMAT": b"rhizome store\nformat 1\nid " + STORE_ID.hex().encode() + b"\n",
         "LOG": job_log(),
     })

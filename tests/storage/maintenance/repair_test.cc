@@ -27,8 +27,8 @@ constexpr const char* kGeneration = "generations/000001/";
 /// A store with the row array "feat", and "emb" in two versions in layout chunk.
 class RepairTest : public ::testing::Test {
  protected:
-  RepairTest() {
-    EXPECT_OK(testing::MakeStore(fs_, store_));
+  explicit RepairTest(const GenerationInfo& info = testing::SmallInfo()) {
+    EXPECT_OK(testing::MakeStore(fs_, store_, /*array=*/true, 300, info));
     EXPECT_OK(CreateDirectories(fs_, dir_ / "job"));
     const auto written =
         testing::WriteByFormula(fs_, dir_ / "job",
@@ -212,6 +212,45 @@ TEST_F(RepairTest, AManifestFollowsFromWhatItLists) {
     EXPECT_EQ(report.quarantined.size(), 1U);
     std::filesystem::remove_all(report.quarantine);
   }
+}
+
+class TypedRepairTest : public RepairTest {
+ protected:
+  TypedRepairTest() : RepairTest(testing::TypedInfo()) {}
+
+  /// Expects that the manifest is rebuilt after `count` bytes from `first` on were lost.
+  void ExpectRebuilt(const std::string& file, std::size_t first, std::size_t count) {
+    SCOPED_TRACE(first);
+    const std::string before = Bytes(file);
+    std::string damaged = before;
+    for (std::size_t at = first; at < first + count; ++at)
+      damaged[at] = static_cast<char>(damaged[at] ^ 0x5a);
+    std::ofstream(store_ / file, std::ios::binary) << damaged;
+    const RepairReport report = Run();
+    EXPECT_EQ(report.rebuilt.size(), 1U);
+    EXPECT_TRUE(report.after.ok());
+    EXPECT_EQ(Bytes(file), before);
+    std::filesystem::remove_all(report.quarantine);
+  }
+};
+
+TEST_F(TypedRepairTest, AManifestWithTheEndsOfEdgeTypesIsRebuilt) {
+  const std::string file = std::string(kGeneration) + "MANIFEST-000002";
+  const std::string before = Bytes(file);
+  const std::size_t ends = before.find("writes") + 6;
+  ASSERT_LT(ends, before.size());
+  ExpectRebuilt(file, 0, 56);          // the head
+  ExpectRebuilt(file, ends, 8);        // the ends, which an earlier manifest has
+  ExpectRebuilt(file, ends + 60, 60);  // files
+  ExpectRebuilt(file, before.size() - 4, 4);
+}
+
+TEST_F(TypedRepairTest, AManifestWithEndsAndWithoutArraysIsRebuilt) {
+  std::filesystem::remove_all(store_);
+  ASSERT_OK(testing::MakeStore(fs_, store_, /*array=*/false, 300, testing::TypedInfo()));
+  const std::string file = std::string(kGeneration) + "MANIFEST-000001";
+  ExpectRebuilt(file, 0, 56);
+  ExpectRebuilt(file, Bytes(file).size() - 8, 8);  // the end of the rule on kept generations
 }
 
 // The manifest lists a chunk that is damaged, too. The entry of the chunk is rebuilt.

@@ -35,6 +35,7 @@ exit $code
 EOF
 cat >bin/script <<'EOF'
 #!/bin/sh
+[ "$MALLOC_PERTURB_" = 165 ] || exit 3
 echo "RHIZOME_TEST_SEED=$RHIZOME_TEST_SEED"
 [ ! -e hang ] || { sleep 1000 & echo $! >pid; mv pid hangs; wait; }
 EOF
@@ -61,6 +62,10 @@ awk -F'\t' '{ seeds[$1] += $3 } $1 == "A.once" { flaky += $6 } $1 == "A.odd" { f
 expect_exit 0 tools/soak.sh --seeds 5 --only script
 expect_exit 0 tools/soak.sh --seeds 5 --only 'suite A.once'
 expect_exit 1 tools/soak.sh --seeds 5 --only nothing
+expect_exit 1 tools/soak.sh --seeds 5 --build other && expect_says build/other
+cp -r build/release build/other
+expect_exit 0 tools/soak.sh --seeds 5 --build other --only script
+tail -n 1 tests/SOAK.tsv | grep -qP '^other/script\t[^\t]*\t5\t' || fail "the ledger: $(cat tests/SOAK.tsv)"
 
 touch build/release/hang
 tools/soak.sh --only script >out 2>&1 &

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 cd "$work"
 
 verbs="generate ingest init partition import info verify neighbors get sample train infer similar export"
-verbs+=" score repair backup restore clean upgrade doctor"
+verbs+=" score evaluate repair backup restore clean upgrade doctor"
 updates="put delete changes compact alter"
 
 # --- Help and usage
@@ -43,7 +43,7 @@ for verb in $verbs; do
   line=$(example "$verb")
   [ -n "$line" ] || fail "$verb --help has no example"
   case $verb in
-    train | infer | similar | export | score)
+    train | infer | similar | export | score | evaluate)
       has_gnn || { echo "skipped: the example of $verb, this build has no librhizome_gnn"; continue; }
       ;;
     import)

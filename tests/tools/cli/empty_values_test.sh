@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # An empty value is not the same as an omitted option. Every verb refuses it for every option before
 # it does anything, because "$UNSET" in a script would otherwise change the meaning of a command.
+# Nor is -1 a whole number, although a parser of unsigned numbers takes it for the largest.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
@@ -11,7 +12,7 @@ cat >empty.py <<'PY'
 import os, re, subprocess, sys
 
 BINARY = os.environ["RHIZOME"]
-failures = options = verbs = 0
+failures = options = numbers = verbs = 0
 
 
 def run(*arguments):
@@ -32,7 +33,7 @@ def subverbs(text):
 
 
 def walk(path):
-    global options, verbs
+    global options, numbers, verbs
     text = run(*path, "--help").stdout
     for name in subverbs(text):
         if path or name not in ("help", "bench"):
@@ -41,12 +42,16 @@ def walk(path):
         text = run(*path, "--help-all").stdout
     verbs += bool(path)
     usual, _, settings = text.partition("Settings, each given as --set NAME=VALUE:")
-    named = re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)( \S)?", usual, re.M)
-    named += [("--" + name, kind) for name, kind in re.findall(r"^  ([a-z][a-z0-9-]*)( \S)?", settings, re.M)]
+    named = re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)( [^\s=]+)?", usual, re.M)
+    named += [("--" + name, kind) for name, kind in re.findall(r"^  ([a-z][a-z0-9-]*)( [^\s=]+)?", settings, re.M)]
     for option, kind in named:
         if not kind:
             continue  # a flag
         options += 1
+        if kind == " N":
+            numbers += 1
+            refused([*path, option, "-1"], option, "-1")
+            refused([*path, option + "=-1"], option, "-1")
         refused([*path, option, ""], option, "value is empty", "'rhizome " + " ".join(path) + " --help'")
         refused([*path, option + "="], option, "value is empty")
         refused([*path, "store", option, "", "--json"], option, "value is empty")
@@ -57,7 +62,7 @@ def walk(path):
 
 walk([])
 refused(["help", ""], "an argument is empty")
-assert verbs > 25 and options > 300, f"only {verbs} verbs with {options} options were found"
+assert verbs > 25 and options > 300 and numbers > 40, f"only {verbs} verbs, {options} options, {numbers} numbers"
 sys.exit(failures > 0)
 PY
 python3 empty.py || fail "empty values: see above"

@@ -37,6 +37,10 @@ delete s.rz @
 sample s.rz --seeds @ --fanout 2
 sample s.rz --seeds seeds --fanout 2 --seed-times @ --time time
 score s.rz --array feat --pairs @ --out o.tsv
+score s.rz --array feat --top 1 --of @ --out o.tsv
+evaluate s.rz --array feat --test @
+evaluate s.rz --array feat --test e.tsv --allow-leaked --valid @
+evaluate s.rz --array feat --test e.tsv --allow-leaked --candidates @
 """.strip().splitlines()
 OTHERS = """
 ingest n.rz --edges @
@@ -61,6 +65,7 @@ export s.rz --array feat --out @
 export s.rz --edges --out @
 export s.rz --predictions @ --out o.csv
 score s.rz --array feat --all-edges --decoder @ --scorer mlp --out o.tsv
+evaluate s.rz --array feat --test e.tsv --allow-leaked --decoder @ --scorer mlp
 train s.rz --class-weights @
 train s.rz --init @
 train s.rz --full-graph --class-weights @

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command of docs/GUIDE.md and docs/OPERATIONS.md works, from the top of the page to its end,
+# Every command of docs/GUIDE.md, docs/TYPED.md and docs/OPERATIONS.md works, from the top of the page to its end,
 # in one folder: blocks marked sh run in bash, blocks marked python in Python.
 set -uo pipefail
 cd "$(dirname "$0")"
@@ -26,7 +26,7 @@ export PATH="$work/bin:$PATH"
 PATH="$RHIZOME_SOURCE/build/venv/bin:$PATH"
 export PYTHONPATH="$RHIZOME_BUILD/python"
 
-for page in GUIDE OPERATIONS; do
+for page in GUIDE TYPED OPERATIONS; do
   [ -e "$RHIZOME_SOURCE/docs/$page.md" ] || fail "docs/$page.md is missing"
   mkdir -p "$work/$page.blocks" "$work/$page"
   pieces "$RHIZOME_SOURCE/docs/$page.md" "$work/$page.blocks" || fail "$page: its blocks cannot be read"

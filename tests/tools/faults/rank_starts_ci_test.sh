@@ -44,9 +44,20 @@ await() {
 }
 have() { for file; do [ -s "$file" ] || return 1; done; }
 
-# launch FOLDER VICTIM SIGNAL COMMAND...: three ranks in the background; mpirun tells nobody that one is lost.
+# launch FOLDER VICTIM SIGNAL COMMAND...: three ranks in the background; mpirun tells nobody that one is lost. Of two
+# launchers that begin at the same time one may end at once, because both create Open MPI's folder in /tmp: it is begun
+# again.
 launch() {
   mkdir "$1"
+  begin "$@"
+  await begun "$@" || fail "mpirun does not start $1: $(head -c 600 "$1/mpirun")"
+}
+begun() {
+  have "$1/pid.0" "$1/pid.1" "$1/pid.2" && return
+  kill -0 "$(cat "$1/launcher")" 2>/dev/null || begin "$@"
+  return 1
+}
+begin() {
   timeout -k 5 $patience mpirun --oversubscribe --enable-recovery "${options[@]}" \
     -n 3 ./rank.sh "$@" >"$1/mpirun" 2>&1 &
   echo $! >"$1/launcher"

@@ -68,7 +68,7 @@ struct RandomDataset {
       return e.relation == edges.relation;
     });
     if (same == 1) return edges.relation;
-    return types[edges.src_type].name + "___" + edges.relation + "___" + types[edges.dst_type].name;
+    return types[edges.src_type].name + "__" + edges.relation + "__" + types[edges.dst_type].name;
   }
 
   /// Returns every edge of the store, sorted.

@@ -1,6 +1,7 @@
 #include "tools/import/ogb.h"
 
 #include "import_testing.h"
+#include "storage/array/array_facts.h"
 
 // Tests of the OGB importer: random data sets, written in OGB's layout, become the same graph with
 // one vertex type and with several; inconsistent, missing and truncated files are refused.
@@ -143,18 +144,36 @@ class OgbTest : public ::testing::Test {
     return testing::MakeStore(std::move(dataset), dir_ / name, spilled);
   }
 
-  void ExpectDataset(const RandomDataset& data, const testing::OpenGraph& open) const {
+  /// Compares the store with the data set, whose features begin with vertex `first`.
+  void ExpectDataset(const RandomDataset& data, const testing::OpenGraph& open,
+                     std::uint64_t first = 0) const {
     testing::ExpectGraph(data, open);
     std::vector<float> features;
     for (const auto& row : features_) features.insert(features.end(), row.begin(), row.end());
-    EXPECT_EQ(testing::ValuesByVertex<float>(open, "feat"), features);
+    EXPECT_EQ(RowsFrom<float>(open, "feat", first), features);
     EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(open, "label"), data.label);
     EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(open, "split"), data.split);
   }
 
+  /// Returns the values of the vertices from `first` on.
+  template <typename T>
+  static std::vector<T> RowsFrom(const testing::OpenGraph& open, std::string_view name,
+                                 std::uint64_t first) {
+    std::vector<T> all = testing::ValuesByVertex<T>(open, name);
+    const std::uint64_t dim = all.size() / open.graph->vertex_count();
+    all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first * dim));
+    return all;
+  }
+
+  /// Returns the vertex type that an array is bound to.
+  static std::string TypeOfArray(const testing::OpenGraph& open, std::string_view name) {
+    const ArrayEntry* entry = open.store->manifest().FindArray(name);
+    return entry == nullptr ? "no array" : std::string(BoundType(*entry));
+  }
+
   testing::TempDir dir_;
   std::mt19937_64 random_{testing::TestSeed()};
-  std::vector<std::vector<float>> features_;  // by vertex; empty: zeros
+  std::vector<std::vector<float>> features_;  // by vertex; empty: none
 };
 
 TEST_F(OgbTest, OneTypeBecomesTheSameGraph) {
@@ -178,7 +197,6 @@ TEST_F(OgbTest, TypesFollowOneAnother) {
   for (std::uint64_t v = 0; v < paper.first; ++v) {
     data.label[v] = -1;
     data.split[v] = 255;
-    features_[v] = {0, 0};
   }
   for (const bool spilled : {false, true}) {
     auto dataset = Read();
@@ -186,10 +204,12 @@ TEST_F(OgbTest, TypesFollowOneAnother) {
     const auto open =
         testing::MakeStore(*std::move(dataset), dir_ / (spilled ? "s.rz" : "h.rz"), spilled);
     ASSERT_OK(open);
-    ExpectDataset(data, *open);
-    const auto years = testing::ValuesByVertex<std::int64_t>(*open, "node_year");
-    for (std::uint64_t v = 0; v < data.total; ++v)
-      EXPECT_EQ(years[v], v < paper.first ? 0 : static_cast<std::int64_t>(1990 + v - paper.first));
+    ExpectDataset(data, *open, paper.first);
+    const auto years = RowsFrom<std::int64_t>(*open, "node_year", paper.first);
+    for (std::uint64_t v = 0; v < paper.count; ++v)
+      EXPECT_EQ(years[v], static_cast<std::int64_t>(1990 + v));
+    for (const char* name : {"feat", "node_year"}) EXPECT_EQ(TypeOfArray(*open, name), "paper");
+    for (const char* name : {"label", "split"}) EXPECT_EQ(TypeOfArray(*open, name), "");
   }
 }
 
@@ -225,6 +245,8 @@ TEST_F(OgbTest, FeaturesOfDifferentWidthsAreArraysOfTheirOwn) {
   ASSERT_OK(open);
   EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat.author").size(), 5 * data.total);
   EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat.paper").size(), 2 * data.total);
+  EXPECT_EQ(TypeOfArray(*open, "feat.author"), "author");
+  EXPECT_EQ(TypeOfArray(*open, "feat.paper"), "paper");
   EXPECT_STATUS(open->store->OpenArray("feat"), kNotFound);
 }
 

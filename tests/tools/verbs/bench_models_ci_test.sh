@@ -54,6 +54,37 @@ expect_json m.json 'j["workload"] == "models" and j["tier"] == "long" and len(j[
 grep -q 'minesweeper sage: roc_auc' err || fail "a row is not told as soon as it is complete: $(cat err)"
 [ -z "$(ls -d ./*/ | grep -v '^./data/$')" ] || fail "it leaves folders behind: $(ls)"
 
+# --- A directed graph with types: the class of a vertex is the type of its only in-edge
+make_typed_data() {
+  mkdir -p data/wordnet30
+  python3 - data/wordnet30 <<'PY'
+import json, random, struct, sys
+folder, n = sys.argv[1], 4000
+random.seed(1)
+classes = [random.randrange(2) for _ in range(n)]
+with open(folder + "/nodes.tsv", "w") as out:
+    for v in range(n):
+        out.write(f"{v}\t{classes[v]}\t{('train', 'train', 'valid', 'test')[v % 4]}\t{'nv'[v % 2]}\tname{v}\n")
+with open(folder + "/edges.tsv", "w") as out:
+    for v in range(n):
+        out.write(f"{random.randrange(n)}\t{v}\t{'ab'[classes[v]]}\t1\n")
+header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({n}, 2), }}"
+header = header.ljust(117) + "\n"
+with open(folder + "/features.npy", "wb") as out:
+    out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    out.write(struct.pack("<2f", 1, 1) * n)
+json.dump({"node_columns": ["id", "label", "split", "ntype", "name"], "directed": True,
+           "edge_columns": ["src", "dst", "type", "weight"], "feature_dim": 2}, open(folder + "/meta.json", "w"))
+PY
+  zstd -q --rm data/wordnet30/*.tsv data/wordnet30/*.npy
+}
+make_typed_data
+rhizome bench models --tier long --data data --only wordnet30 --runs 1 --json >m.json 2>err ||
+  fail "bench models of a graph with types: $(cat err)"
+expect_json m.json '[row["model"] for row in j["rows"]] == ["sage", "sage both ways", "rgcn", "hgt"]' \
+  'all(row["settings"]["fanout"] == [10, 10] for row in j["rows"])' \
+  'all(row["mean"] < .6 for row in j["rows"][:2]) and all(row["mean"] > .95 for row in j["rows"][2:])'
+
 # --- What it cannot do
 expect_exit 1 rhizome bench models --only nothing
 expect_says "--only" "nothing" "--list"

@@ -67,8 +67,52 @@ expect_says "'time'"
 printf '1\t3\t0.5\n' >u.tsv
 expect_exit 1 rhizome put g.rz u.tsv --columns src,dst,feat
 expect_says "'feat'" "JSON lines"
+
+# --- Lost chunks while commits have values: repair keeps the attributes, with nulls
+# keeps_commits STORE: the commits have the values that were put.
+keeps_commits() {
+  expect_exit 0 rhizome verify "$1"
+  expect_exit 0 rhizome changes "$1" --out - && cmp -s out c.jsonl || fail "repair changed commits: $(cat out)"
+  expect_exit 0 rhizome export "$1" --edges --out edges.csv
+  python3 - <<'PY' || fail "edges of $1: $(cat edges.csv)"
+import csv
+times = {(int(row["src"]), int(row["dst"])): int(row["time"]) for row in csv.DictReader(open("edges.csv"))}
+right = dict(zip([(0, 1), (1, 2), (2, 0), (0, 3), (3, 1)], range(100, 105)))
+assert times.pop((3, 0)) == 7 and times.pop((2, 3)) == 0 and set(times) == set(right)
+lost = {edge for edge in right if times[edge] == 0}
+assert 0 < len(lost) < 5 and all(times[edge] == right[edge] for edge in set(right) - lost), lost
+PY
+}
+for fill in "" --fill-holes; do
+  rm -rf lost.rz && cp -r g.rz lost.rz
+  rm lost.rz/generations/000001/arrays/time.p0000/c.0.0 lost.rz/generations/000001/arrays/feat.p0001/c.0.0
+  expect_exit 3 rhizome repair lost.rz --dry-run
+  # shellcheck disable=SC2086
+  expect_exit 0 rhizome repair lost.rz $fill --json
+  expect_json out "sorted(n['what'] for n in j['lost']) == ['array \'feat.p0001\'', 'array \'time.p0000\'']" \
+    'all("no value" in n["how"] for n in j["lost"])'
+  keeps_commits lost.rz
+  expect_exit 0 rhizome export lost.rz --array feat.p0001 --out feat.out.npy
+  python3 -c 'import struct, sys, math
+data = open("feat.out.npy", "rb").read()[128:]
+sys.exit(not all(map(math.isnan, struct.unpack("<%dd" % (len(data) // 8), data))))' || fail "feat.p0001 is not NaN"
+  expect_exit 0 rhizome compact lost.rz
+  expect_exit 0 rhizome verify lost.rz
+done
 expect_exit 0 rhizome compact g.rz
 expect_exit 0 rhizome verify g.rz
+# Without commits the attribute is dropped, unless its holes are to be filled.
+cp -r g.rz dropped.rz
+folder=dropped.rz/generations/000002/arrays
+rm "$folder/time.p0000/c.0.0"
+cp -r dropped.rz filled.rz
+expect_exit 0 rhizome repair dropped.rz
+expect_exit 0 rhizome export dropped.rz --edges --out edges.csv
+grep -q time edges.csv && fail "time was not dropped: $(head -n 2 edges.csv)"
+expect_exit 0 rhizome repair filled.rz --fill-holes
+expect_exit 0 rhizome export filled.rz --edges --out edges.csv
+grep -q time edges.csv || fail "time was dropped: $(head -n 2 edges.csv)"
+expect_exit 0 rhizome verify filled.rz
 expect_exit 0 rhizome info g.rz --json
 expect_json out 'j["edges"] == 7'
 finish

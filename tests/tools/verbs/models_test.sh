@@ -9,7 +9,8 @@ cd "$work"
 rhizome models --json >models.json || fail "models"
 expect_json models.json '{"sage", "gcn", "gin", "gat", "gatv2", "commnet"} <= {m["name"] for m in j["models"]}'
 expect_json models.json 'all(m["source"] and any(o["name"] == "head" for o in m["options"]) for m in j["models"])'
-rhizome models | grep -q -- '--heads N .*default: 4' || fail "the table lacks an option"
+rhizome models >models.txt || fail "models"
+grep -q -- '--heads N .*default: 4' models.txt || fail "the table lacks an option"
 
 rhizome generate planted --out demo --scale 8 --dim 6 >/dev/null || fail "generate"
 rhizome ingest demo.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \

@@ -56,6 +56,8 @@ for mode in layerwise samplewise; do
   expect_exit 0 rhizome export rich.rz --array $mode --out $mode.npy
 done
 python3 -c "assert $(furthest layerwise.npy samplewise.npy) < 1e-4" || fail "layerwise and samplewise differ over both directions"
+expect_exit 0 rhizome infer rich.rz --model-file both.safetensors --out as_trained --json
+expect_json out 'j["direction"] == "both"'
 expect_exit 0 rhizome infer rich.rz --model-file both.safetensors --direction in --out only_in
 expect_exit 0 rhizome export rich.rz --array only_in --out only_in.npy
 python3 -c "assert $(furthest only_in.npy layerwise.npy) > 1e-3" || fail "--direction changes nothing"
@@ -68,7 +70,7 @@ expect_exit 0 rhizome plan infer rich.rz --model-file both.safetensors --directi
 
 # --- What was computed over other edges is computed again
 infer=(rhizome infer rich.rz --model-file both.safetensors)
-expect_exit 0 "${infer[@]}" --out v --new-version
+expect_exit 0 "${infer[@]}" --out v --direction in --new-version
 expect_exit 0 "${infer[@]}" --out v --direction both --incremental --json
 expect_json out '"direction" in j["full_because"] and j["kept"] == 0'
 expect_exit 0 "${infer[@]}" --out out --direction out --new-version

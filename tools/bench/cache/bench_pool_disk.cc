@@ -149,7 +149,7 @@ class Contest {
 
   /// Returns reads per second of fio, with the size of a row and the depth that the cache uses.
   Result<double> RunReference(const Path& scratch, std::uint64_t seed) const {
-    FioJob job = RowReads(*rows_);
+    FioJob job = RowReadsJob(*rows_);
     job.seconds = options_.reference_seconds;
     job.seed = seed;
     return RunFio(job, scratch);

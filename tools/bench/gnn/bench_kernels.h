@@ -106,6 +106,7 @@ struct StepBenchOptions {
   ModelSpec model = {.hidden = 256, .dropout = 0};  ///< with one layer per fanout
   std::int64_t dim = 128;
   std::int64_t classes = 16;
+  std::uint32_t relations = 10;  ///< of edges at random, for models with weights by edge type
   std::uint32_t rounds = 3;
   std::uint32_t threads = 1;
   std::uint64_t seed = 1;
@@ -141,9 +142,16 @@ struct ProductBenchOptions {
 /// kInvalidArgument, a width below 1; kOutOfMemory; kInterrupted.
 Result<double> MeasureProducts(const ProductBenchOptions& options, const JobControl& control);
 
+/// The rows and types of the graph of an untrained model.
+struct UntrainedInputs {
+  std::int64_t columns = 0;               ///< of the features
+  std::vector<std::string> vertex_types;  ///< for kinds with weights by type, as `edge_types`
+  std::vector<std::string> edge_types;
+};
+
 /// Writes an untrained model with two classes; its inference costs as much as with a trained model.
-/// Errors: as writing a file; kInvalidArgument, a spec out of range.
-Status SaveUntrainedModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
+/// Errors: as writing a file; kInvalidArgument, an unknown kind or a spec out of range.
+Status SaveUntrainedModel(const ModelSpec& spec, const UntrainedInputs& inputs, std::uint64_t seed,
                           const Path& path);
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 
 #include "cache/job/work_clock.h"
 #include "rhizome/entry.h"
+#include "rhizome/sampler.h"
 #include "tools/cli/json.h"
 #include "tools/cli/machine.h"
 #include "tools/cli/scratch_folder.h"
@@ -15,9 +16,13 @@
 namespace rhizome {
 namespace {
 
-std::string NameOf(const ModelCase& one) {
-  return fmt::format("{} {}", one.data, one.training.model.kind);
+/// Returns the kind of model, and the direction of its edges if it is not the kind's default.
+std::string ModelOf(const ModelCase& one) {
+  const std::string& kind = one.training.model.kind;
+  return one.training.data.sampling.direction == Direction::kBoth ? kind + " both ways" : kind;
 }
+
+std::string NameOf(const ModelCase& one) { return fmt::format("{} {}", one.data, ModelOf(one)); }
 
 std::uint32_t RunsOf(const ModelCase& one, const BenchModelsOptions& options) {
   const std::uint32_t runs = options.runs > 0 ? options.runs : one.runs();
@@ -33,6 +38,13 @@ std::vector<ModelCase> ChosenCases(const BenchModelsOptions& options) {
   return chosen;
 }
 
+Json FanoutJson(const TrainOptions& training) {
+  const std::vector<std::int64_t>& fanouts = training.minibatch()->fanouts;
+  const bool all = std::all_of(fanouts.begin(), fanouts.end(),
+                               [](std::int64_t fanout) { return fanout == kAllNeighbors; });
+  return all ? Json("all") : Json(fanouts);
+}
+
 Json SettingsJson(const TrainOptions& training) {
   const ModelSpec& model = training.model;
   return {{"layers", model.layers},
@@ -40,7 +52,7 @@ Json SettingsJson(const TrainOptions& training) {
           {"dropout", model.dropout},
           {"normalize_features", model.normalize_features},
           {"options", model.options},
-          {"fanout", "all"},
+          {"fanout", FanoutJson(training)},
           {"epochs", training.learning.epochs},
           {"patience", training.learning.patience},
           {"learning_rate", training.learning.learning_rate},
@@ -52,7 +64,7 @@ Json SettingsJson(const TrainOptions& training) {
 Json CaseJson(const ModelCase& one, std::uint32_t runs) {
   const auto share = [](double value) { return value > 0 ? Json(value) : Json(); };
   return {{"data", one.data},
-          {"model", one.training.model.kind},
+          {"model", ModelOf(one)},
           {"metric", MetricName(one.metric)},
           {"runs", runs},
           {"runs_are", one.official_splits ? "splits" : "seeds"},

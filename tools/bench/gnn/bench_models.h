@@ -41,9 +41,9 @@ struct ModelCase {
   static constexpr std::uint32_t kSplits = 10;
   /// array of these splits, one per column
   static constexpr const char* kSplitsArray = "splits10";
-  static constexpr std::uint32_t kSeeds = 5;
+  std::uint32_t seeds = 5;
 
-  std::uint32_t runs() const { return official_splits ? kSplits : kSeeds; }
+  std::uint32_t runs() const { return official_splits ? kSplits : seeds; }
 };
 
 /// Returns all cases, grouped by data set.
@@ -53,10 +53,10 @@ std::vector<ModelCase> AllModelCases();
 Path DataFolder(const std::string& given);
 
 /// Ingests a data set as a store at `path`. `folder` has edges.tsv.zst, nodes.tsv.zst, features and
-/// meta.json, which describes them; all edges are undirected. The columns of edges are named by
-/// "edge_columns", as in IngestOptions::columns; types and weights, if any, are stored. Columns of
-/// nodes become the arrays label, split and kSplitsArray; other columns, such as types and names of
-/// nodes, are ignored.
+/// meta.json, which describes them; edges are undirected unless "directed" is true. The columns of
+/// edges are named by "edge_columns", as in IngestOptions::columns; types and weights, if any, are
+/// stored. Columns of nodes become the arrays label, split and kSplitsArray, and the types of the
+/// vertices of a directed graph; other columns, such as names of nodes, are ignored.
 /// Errors: as Ingest; kNotFound and kInvalidArgument, naming the file.
 Status IngestDataSet(const Path& folder, const Path& path, const JobControl& control);
 
@@ -64,7 +64,7 @@ struct BenchModelsOptions {
   Path data;               ///< folder of all data sets
   Path dir = ".";          ///< folder of temporary stores
   bool is_long = false;    ///< true: all cases; false: the cases of the tier ci
-  std::string only;        ///< only cases whose "DATA MODEL" contains this text; empty: all
+  std::string only;        ///< only cases whose name contains this text; empty: all
   std::uint32_t runs = 0;  ///< runs per case; 0: as in the table
   bool list = false;       ///< lists the cases without training them
   std::uint32_t threads = 1;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "cache/job/process_memory.h"
 #include "cache/job/work_clock.h"
 #include "cache/kernels/simd.h"
+#include "gnn/models/model_kinds.h"
 #include "gnn/ops/torch_guard.h"
 #include "gnn/ops/torch_threads.h"
 #include "gnn/train/learner.h"
@@ -28,6 +30,13 @@ Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) 
   return Status::Ok();
 }
 
+/// Gives each edge a relation at random, regardless of its type.
+void DrawRelations(std::uint32_t relations, std::uint64_t seed, Minibatch& minibatch) {
+  std::mt19937 random(static_cast<std::uint32_t>(seed));
+  minibatch.types.resize(minibatch.neighbors.size());
+  for (TypeId& type : minibatch.types) type = static_cast<TypeId>(random() % relations);
+}
+
 Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph, const Model& model,
                                          const StepBenchOptions& options,
                                          const JobControl& control) {
@@ -42,6 +51,7 @@ Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph, const Model
     RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch,
                              sampler.Sample({.tag = i, .key = i, .vertices = options.seeds[i]}));
     RHIZOME_RETURN_IF_ERROR(FillFeatures(options.dim, options.seed + i, minibatch));
+    if (model.typed()) DrawRelations(options.relations, options.seed + i, minibatch);
     minibatches.push_back(std::move(minibatch));
   }
   return minibatches;
@@ -71,6 +81,9 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
   SetTorchThreads(options.threads);
   ModelShape shape{.spec = options.model, .inputs = options.dim, .classes = options.classes};
   shape.spec.layers = static_cast<std::uint32_t>(options.fanouts.size());
+  RHIZOME_ASSIGN_OR_RETURN(const ModelInfo info, FindModelInfo(shape.spec.kind));
+  for (std::uint32_t r = 0; info.typed && r < options.relations; ++r)
+    shape.relations.push_back(fmt::format("{}", r));
   RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
                            SampleAll(graph, model, options, control));

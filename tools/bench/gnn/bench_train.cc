@@ -95,7 +95,7 @@ Result<Json> RunStudy(const BenchTrainOptions& options, const TrainStudy& study,
 
 Result<double> RunReference(const Store& store, const Path& scratch, std::uint64_t seed) {
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, store.OpenArray("feat"));
-  FioJob job = RowReads(*rows);
+  FioJob job = RowReadsJob(*rows);
   job.seconds = 1;
   job.seed = seed;
   return RunFio(job, scratch);

@@ -124,11 +124,14 @@ Status InferComparison::MakeModels() {
         fmt::format("the store has no array {}: name one with --features", options_.features));
   }
   for (const std::string& model : options_.models) {
-    RHIZOME_RETURN_IF_ERROR(SaveUntrainedModel(
-        {.kind = model,
-         .layers = options_.layers,
-         .hidden = static_cast<std::int64_t>(options_.hidden)},
-        static_cast<std::int64_t>(features->dim), options_.graph.seed, ModelFile(model)));
+    RHIZOME_RETURN_IF_ERROR(
+        SaveUntrainedModel({.kind = model,
+                            .layers = options_.layers,
+                            .hidden = static_cast<std::int64_t>(options_.hidden)},
+                           {.columns = static_cast<std::int64_t>(features->dim),
+                            .vertex_types = graph().vertex_types(),
+                            .edge_types = graph().edge_types()},
+                           options_.graph.seed, ModelFile(model)));
   }
   return Status::Ok();
 }

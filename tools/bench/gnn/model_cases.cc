@@ -192,6 +192,25 @@ void AddPlatonov(std::vector<ModelCase>& cases) {
   }
 }
 
+/// Two graphs with types of vertices and edges. There are no published results; peers/models.py
+/// trains the same models with PyTorch Geometric.
+void AddTyped(std::vector<ModelCase>& cases) {
+  for (const char* const data : {"debian_packages", "wordnet30"}) {
+    for (const char* const kind : {"sage", "sage both", "rgcn", "hgt"}) {
+      ModelCase one{.data = data, .training = {}, .seeds = 3};
+      one.training.model = {.kind = kind, .layers = 2, .hidden = 64};
+      if (one.training.model.kind == "sage both") {
+        one.training.model.kind = "sage";
+        one.training.data.sampling.direction = Direction::kBoth;
+      }
+      one.training.data.edge_weights = false;  // which the layers of PyG do not have
+      one.training.minibatch()->fanouts = {10, 10};
+      one.training.learning.epochs = 5;
+      cases.push_back(std::move(one));
+    }
+  }
+}
+
 }  // namespace
 
 // Lists the cases of each data set, with their published results and the bounds that they must
@@ -201,6 +220,7 @@ std::vector<ModelCase> AllModelCases() {
   AddPlanetoid(cases);
   AddShchur(cases);
   AddPlatonov(cases);
+  AddTyped(cases);
   return cases;
 }
 

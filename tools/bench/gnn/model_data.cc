@@ -17,6 +17,7 @@ struct DataSetMeta {
   std::vector<std::string> node_columns;
   std::vector<std::string> edge_columns;
   std::uint64_t feature_dim = 0;
+  bool directed = false;
 };
 
 /// Reads a list of names into `names`. Returns false if `list` is not one.
@@ -46,6 +47,7 @@ Result<DataSetMeta> ReadMeta(const Path& path) {
   const Json dim = json.value("feature_dim", Json());
   if (!dim.is_number_unsigned()) return wrong("\"feature_dim\" must be the number of features");
   meta.feature_dim = dim;
+  meta.directed = json.value("directed", Json()) == Json(true);
   return meta;
 }
 
@@ -64,7 +66,7 @@ Status IngestDataSet(const Path& folder, const Path& path, const JobControl& con
   options.columns = meta.edge_columns;
   options.nodes = folder / "nodes.tsv.zst";
   options.node_columns = {};
-  options.undirected = true;
+  options.undirected = !meta.directed;
   options.build.partition.partitions = 1;
   ArrayFile features;
   features.name = "feat";
@@ -76,8 +78,8 @@ Status IngestDataSet(const Path& folder, const Path& path, const JobControl& con
   }
   options.arrays = {features};
   for (const std::string& name : meta.node_columns) {
-    const bool kept =
-        name == "id" || name == "label" || name == "split" || name == ModelCase::kSplitsArray;
+    const bool kept = name == "id" || name == "label" || name == "split" ||
+                      name == ModelCase::kSplitsArray || (meta.directed && name == "ntype");
     options.node_columns.push_back(kept ? name : "-");
   }
   const auto report = Ingest(FileSystem::Posix(), path, options, control);

@@ -116,6 +116,11 @@ void AddInferBench(const Bench& bench, CLI::App& root, Session& session) {
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
+  verb->add_option("--relations", options.graph.relations,
+                   "Edge types of the generated graph, drawn at random; 0: no types")
+      ->check(CLI::Range(0, 32768))
+      ->type_name("N")
+      ->capture_default_str();
   AddFanouts(*verb, options.graph.fanouts, "Neighbours to use per vertex")->default_str("all");
   verb->add_option("--seed", options.graph.seed,
                    "Random seed of the graph and of sampled neighbours")

@@ -38,6 +38,7 @@ Result<ordered_json> BenchStep(const BenchStepOptions& options, const JobControl
                        {"dim", step.dim},
                        {"hidden", step.model.hidden},
                        {"dropout", step.model.dropout},
+                       {"relations", step.relations},
                        {"fanouts", step.fanouts},
                        {"batch_size", options.graph.batch_size},
                        {"batches", options.batches},
@@ -102,6 +103,11 @@ void AddStepBench(const Bench& bench, CLI::App& root, Session& session) {
   verb->add_option("--dropout", options.step.model.dropout, "Fraction of units to drop")
       ->check(CLI::Range(0.0, 0.99))
       ->type_name("X")
+      ->capture_default_str();
+  verb->add_option("--relations", options.step.relations,
+                   "Relations of edges, drawn at random, for models with weights by edge type")
+      ->check(CLI::Range(1, 32768))
+      ->type_name("N")
       ->capture_default_str();
   verb->add_option("--batches", options.batches, "Minibatches per round")
       ->check(CLI::Range(1U, 1000000U))

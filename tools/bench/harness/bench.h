@@ -15,6 +15,7 @@ struct BenchGraphOptions {
   std::uint32_t scale = 18;        ///< RMAT: 2^scale vertices
   std::uint32_t edge_factor = 16;  ///< RMAT: edges per vertex
   bool undirected = false;         ///< RMAT: each pair in both directions, once
+  std::uint32_t relations = 0;     ///< RMAT: edge types, drawn at random; 0: edges have no types
   std::uint32_t partitions = 4;
   std::vector<std::int64_t> fanouts = {10, 10, 10};
   std::uint32_t batch_size = 1000;

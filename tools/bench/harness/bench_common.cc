@@ -49,6 +49,36 @@ Status AddLabels(const BenchGraphOptions& options, const Path& folder, IngestOpt
   return AddColumn(folder, "split", DataType::kUint8, split, ingest);
 }
 
+/// Divides the edges of a generated file at random into one file for each relation.
+Status AddRelations(const BenchGraphOptions& options, const GeneratedFile& edges,
+                    IngestOptions& ingest) {
+  constexpr std::size_t kEdgeBytes = 2 * sizeof(std::int64_t);
+  constexpr std::size_t kMaxHeaderBytes = 4096;
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::vector<std::byte> bytes,
+      ReadWholeFile(FileSystem::Posix(), edges.path, kMaxHeaderBytes + edges.rows * kEdgeBytes));
+  std::span<const std::byte> rest = std::span(bytes).last(edges.rows * kEdgeBytes);
+  std::vector<std::vector<std::byte>> parts(options.relations);
+  std::mt19937_64 random(options.seed);
+  for (; !rest.empty(); rest = rest.subspan(kEdgeBytes)) {
+    std::vector<std::byte>& part = parts[random() % options.relations];
+    part.insert(part.end(), rest.begin(), rest.begin() + kEdgeBytes);
+  }
+  ingest.edges.clear();
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    EdgeFile& edge_file =
+        ingest.edges.emplace_back(edges.path.parent_path() / fmt::format("edges{}.npy", r));
+    edge_file.type = fmt::format("r{}", r);
+    edge_file.sources_first = false;
+    RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(edge_file.path));
+    const std::string header = NpyHeaderBytes(DataType::kInt64, parts[r].size() / kEdgeBytes, 2);
+    RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
+    RHIZOME_RETURN_IF_ERROR(file.Append(parts[r]));
+    RHIZOME_RETURN_IF_ERROR(file.Commit());
+  }
+  return Status::Ok();
+}
+
 /// Generates the edges, ingests them as a store in `scratch`, and removes the edge file.
 Status MakeBenchGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
                       const Path& path, const JobControl& control) {
@@ -62,10 +92,12 @@ Status MakeBenchGraph(const BenchGraphOptions& options, const ScratchFolder& scr
   generate.simple = options.undirected;
   const Path input = scratch.path() / "edges";
   FileSystem& fs = FileSystem::Posix();
-  RHIZOME_RETURN_IF_ERROR(GenerateGraph(fs, input, generate, control));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<GeneratedFile> files,
+                           GenerateGraph(fs, input, generate, control));
 
   IngestOptions ingest;
   ingest.edges = {input / "edges.npy"};
+  if (options.relations > 0) RHIZOME_RETURN_IF_ERROR(AddRelations(options, files.front(), ingest));
   ingest.id_type = IdType::kInteger;
   ingest.vertices = std::uint64_t{1} << options.scale;
   ingest.undirected = options.undirected;
@@ -126,7 +158,7 @@ std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_
   return seeds;
 }
 
-FioJob RowReads(const ChunkArray& rows) {
+FioJob RowReadsJob(const ChunkArray& rows) {
   // Divides the O_DIRECT alignment of all known file systems, and is the smallest read of a disk.
   constexpr std::uint64_t kSectorBytes = 512;
   // fio receives the files in one argument, whose length is limited.

@@ -41,7 +41,7 @@ std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_
 
 /// Returns a fio job of random reads from the files of an array, each of the blocks that cover one
 /// row: the lower bound of the cost of reading rows.
-FioJob RowReads(const ChunkArray& rows);
+FioJob RowReadsJob(const ChunkArray& rows);
 
 double Median(std::vector<double> values);
 

@@ -10,8 +10,11 @@ import time
 def parse_arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder")
-    parser.add_argument("--model", default="sage", choices=["sage", "gcn", "gin", "gat"])
-    parser.add_argument("--heads", type=int, default=4, help="of gat, which share --hidden")
+    parser.add_argument("--model", default="sage", choices=["sage", "gcn", "gin", "gat", "rgcn", "hgt"])
+    parser.add_argument("--heads", type=int, default=4, help="of gat and hgt, which share --hidden")
+    parser.add_argument("--relations", type=int, default=10, help="of rgcn and hgt, drawn at random by edge")
+    parser.add_argument("--bases", type=int, default=4, help="of rgcn")
+    parser.add_argument("--fast", action="store_true", help="rgcn: FastRGCNConv")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--fanout", default="10,10,10")
     parser.add_argument("--batch-size", type=int, default=1000)

@@ -30,8 +30,10 @@ def parse_arguments():
     parser.add_argument("--rhizome", default=root / "build/release/bin/rhizome")
     parser.add_argument("--work", type=pathlib.Path, default=root / "build/bench")
     parser.add_argument("--python", help="a Python that has the peers already: no environment is made")
-    parser.add_argument("--model", default="sage", help="of sage, gcn, gin, gat: one or several")
-    parser.add_argument("--peers", default="dgl,pyg")
+    parser.add_argument("--model", default="sage", help="of sage, gcn, gin, gat, rgcn, hgt: one or several")
+    parser.add_argument("--relations", type=int, default=10, help="of rgcn and hgt")
+    parser.add_argument("--bases", type=int, default=4, help="of rgcn")
+    parser.add_argument("--peers", default="dgl,pyg", help="also pyg_fast, PyG's FastRGCNConv, for rgcn")
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--edge-factor", type=int, default=16)
     parser.add_argument("--threads", type=int, default=2)
@@ -61,10 +63,22 @@ def compare(args, python, folder, store, model, dropout):
     flags = ["--model", model, "--threads", args.threads, "--fanout", args.fanout, "--batch-size",
              args.batch_size, "--batches", args.batches, "--rounds", args.rounds, "--dim", args.dim,
              "--hidden", args.hidden, "--dropout", dropout]
-    takes = {"rhizome": lambda: rhizome_turn(args, store, flags)}
-    for peer in args.peers.split(","):
-        script = pathlib.Path(__file__).with_name(peer + "_step.py")
-        takes[peer] = lambda s=script: sampling.run_json([python, s, folder, *flags])
+    peers = args.peers.split(",")
+    own, theirs = flags, flags
+    if model == "rgcn":  # the step of DGL has none
+        peers = [peer for peer in peers if peer.startswith("pyg")]
+        own = [*flags, "--relations", args.relations, "--model-option", f"bases={args.bases}"]
+        theirs = [*flags, "--relations", args.relations, "--bases", args.bases]
+    else:
+        peers = [peer for peer in peers if peer != "pyg_fast"]
+    if model == "hgt":  # the step of DGL has none
+        peers = [peer for peer in peers if peer == "pyg"]
+        own = theirs = [*flags, "--relations", args.relations]
+    takes = {"rhizome": lambda: rhizome_turn(args, store, own)}
+    for peer in peers:
+        script = pathlib.Path(__file__).with_name(peer.removesuffix("_fast") + "_step.py")
+        more = ["--fast"] if peer.endswith("_fast") else []
+        takes[peer] = lambda s=script, m=more: sampling.run_json([python, s, folder, *theirs, *m])
     turns = {name: [] for name in takes}
     for turn in range(args.turns):
         for name, take in takes.items():
@@ -75,7 +89,7 @@ def compare(args, python, folder, store, model, dropout):
     answer = {"model": model, "dropout": dropout, "simd": turns["rhizome"][0]["simd"]}
     for name, mine in turns.items():
         answer[name] = {field: statistics.median(t[field] for t in mine) for field in FIELDS}
-    for peer in args.peers.split(","):
+    for peer in peers:
         answer["over_" + peer] = {
             field: statistics.median(m[field] / t[field]
                                      for m, t in zip(turns["rhizome"], turns[peer]))
@@ -93,7 +107,7 @@ def over_sage(comparisons):
             continue
         row = {"model": one["model"], "dropout": one["dropout"]}
         for name in ("rhizome", "dgl", "pyg"):
-            if name in one:
+            if name in one and name in base:
                 row[name] = {field: one[name][field] / base[name][field]
                              for field in ("peak_memory_bytes", "step_memory_bytes")}
         rows.append(row)

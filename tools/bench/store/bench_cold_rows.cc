@@ -115,7 +115,7 @@ Result<Json> ColdRows::Compare(const Path& scratch, const JobControl& control) {
       [this](auto vertices, auto out) { return rows_->Read(vertices, out); }};
   std::vector<double> rates[3];
   std::vector<double> fio;
-  FioJob job = RowReads(*array_);
+  FioJob job = RowReadsJob(*array_);
   job.seconds = options_.seconds;
   for (std::uint32_t round = 0; round < options_.rounds; ++round) {
     RHIZOME_RETURN_IF_ERROR(

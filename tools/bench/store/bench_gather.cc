@@ -197,7 +197,7 @@ class QueueContestant {
 };
 
 FioJob MakeGatherFioJob(const GatherData& data, const BenchGatherOptions& options, bool uring) {
-  FioJob job = RowReads(*data.rows);
+  FioJob job = RowReadsJob(*data.rows);
   job.depth = uring ? options.depth : std::min(options.depth, IoQueueOptions{}.pread_threads);
   job.uring = uring;
   job.direct = options.direct;

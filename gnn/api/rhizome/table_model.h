@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/export.h"
+
+namespace RHIZOME_API rhizome {
+
+/// The ModelSpec::kind of a table.
+inline constexpr std::string_view kTableModel = "table";
+
+/// Loss of a true edge and its negatives.
+enum class LinkLoss : std::uint8_t {
+  kSoftmax,          ///< cross entropy of the truth among its negatives
+  kSelfAdversarial,  ///< log-sigmoid with a margin; hard negatives weigh more (RotatE)
+  kMargin,           ///< max(0, margin - truth + negative), mean
+  kBce,              ///< cross entropy of each score
+};
+
+/// Training of a table: a row of numbers for each vertex, which is a knowledge graph embedding. It
+/// is ModelSpec::kind "table", an encoder without layers, and Task::kLink. The store's edges are
+/// the training set.
+struct TableModelOptions {
+  std::uint64_t dim = 128;          ///< numbers of a row; even for complex decoders
+  std::string decoder = "complex";  ///< see docs/LINKS.md, "Decoders"; all but mlp
+
+  /// Whether each relation has a second row, for edges in the opposite direction (Lacroix et al.,
+  /// ICML 2018).
+  bool reciprocal = false;
+  LinkLoss loss = LinkLoss::kSoftmax;
+  double margin = 9;  ///< kSelfAdversarial and kMargin
+
+  /// Negatives for each batch and each side of its edges.
+  std::uint64_t negatives = 512;
+
+  /// Sources of negatives, with their shares. `resident`: vertices of the batch's
+  /// partition; `uniform`; `degree^A`: in proportion to degree^A; `in-batch`: other ends of the
+  /// batch. All have the vertex type of the end that they replace.
+  std::string negative_sources = "resident:.5,uniform:.5";
+
+  /// Weight of the sum of cubes of the moduli of the rows of an edge (Lacroix et al., ICML 2018).
+  double n3 = 0;
+
+  /// Name of the new array that receives the rows at the end; empty: none.
+  std::string out_array = {};
+};
+
+/// An epoch: all edges of the store.
+struct TableModelEpoch {
+  double loss = 0;  ///< mean over the edges and both sides
+  double seconds = 0;
+  std::uint64_t edges = 0;
+  std::uint64_t rows_requested = 0;
+  std::uint64_t rows_read = 0;  ///< from disk
+  std::uint64_t rows_written = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+};
+
+struct TableModelReport {
+  std::vector<TableModelEpoch> epochs;  ///< of this run
+  std::uint64_t rows = 0;
+  std::uint64_t dim = 0;
+  std::uint64_t relations = 0;
+  std::uint64_t batches = 0;          ///< of an epoch
+  std::uint64_t resumed_batches = 0;  ///< completed before this run
+  std::uint64_t table_bytes = 0;      ///< values and state of the optimiser
+  std::uint64_t disk_bytes = 0;       ///< of the table's file, with both slots of each block
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t cached_rows = 0;
+  std::uint64_t base_memory_bytes = 0;
+  std::uint64_t peak_memory_bytes = 0;
+  std::string decoder_file;  ///< path of the written decoder, or empty
+  std::string array;         ///< name of the published array, or empty
+};
+
+}  // namespace rhizome

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "rhizome/table_model.h"
+#include "tools/cli/cli.h"
+
+namespace rhizome {
+
+/// Returns the report of a training of a table, and formats it for people. `f` also has the field
+/// `store`.
+Json TableReportJson(const TableModelReport& report);
+std::string DescribeTableTraining(const Json& f);
+
+}  // namespace rhizome
