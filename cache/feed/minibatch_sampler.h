@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,15 @@ struct SeedBatch {
   std::uint64_t key = 0;
   std::vector<VertexId> vertices;
   bool is_valid = false;  ///< use MinibatchSamplerOptions::valid_sampler, if set
+
+  /// Passed through to the minibatch. Their vertices are indices into `vertices`, which are the
+  /// local numbers of the seeds.
+  std::vector<MinibatchPair> pairs = {};
+  std::array<std::vector<MinibatchNegatives>, 2> negatives = {};
+
+  /// Leave out the edges between the two ends of each pair, in both directions and of any type: no
+  /// neighbour is reached through them, and degrees do not count them.
+  bool leave_out = false;
 
   /// Starts a new superbatch with this batch, even if the previous one could be longer.
   bool begins_superbatch = false;

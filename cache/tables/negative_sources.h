@@ -47,8 +47,8 @@ class NegativeVertices {
   /// Errors: as GraphEdges::Of.
   static Result<NegativeVertices> Of(std::shared_ptr<const GraphSnapshot> graph);
 
-  /// Returns the number of vertices of a type that are not deleted; 0 for a type that the graph does
-  /// not have.
+  /// Returns the number of vertices of a type that are not deleted; 0 for a type that the graph
+  /// does not have.
   std::uint64_t count(TypeId type) const { return type < live_.size() ? live_[type] : 0; }
 
   /// Appends `count` vertices of `type`, drawn independently from a source other than kInBatch.

@@ -107,7 +107,7 @@ class Sampler::Impl {
   }
 
   Status Sample(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
-                std::uint64_t batch, SampledSubgraph& out);
+                std::uint64_t batch, std::span<const VertexPair> left_out, SampledSubgraph& out);
 
  private:
   /// One hop of one call.
@@ -131,6 +131,8 @@ class Sampler::Impl {
   Status RunWhole(const Hop& hop);
   Status RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   void Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
+  bool Filters(const Hop& hop) const { return hop.induced || !hop.scratch.left_out.empty(); }
+  void Filter(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   void KeepKnown(const Numbering& numbering, SampleChunk& chunk) const;
   Status LookUp(std::span<EntryRef> entries, std::span<Row> rows, LookUpScratch& scratch) const;
   bool OfDelta(const EntryRef& entry) const {
@@ -164,17 +166,17 @@ class Sampler::Impl {
 // Samples a subgraph:
 // 1. numbers the seeds;
 // 2. runs one hop after another (RunHop) on the frontier of the previous hop. A hop draws entries
-//    (Pick), looks up their neighbours (LookUp), adds types, weights and edge ids (Annotate), and
-//    numbers the new vertices (Finish);
+//    (Pick), looks up their neighbours (LookUp), drops those that are left out (Filter), adds
+//    types, weights and edge ids (Annotate), and numbers the new vertices (Finish);
 // 3. with `induced`, replaces the drawn edges by all edges between the vertices (Induce).
 Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
                              std::span<const std::int64_t> seed_times, std::uint64_t batch,
-                             SampledSubgraph& out) {
+                             std::span<const VertexPair> left_out, SampledSubgraph& out) {
   Clear(out);
   RHIZOME_RETURN_IF_ERROR(CheckSeeds(seeds, seed_times));
   std::unique_ptr<SampleScratch> scratch = scratches_.Take();
   NumberSeeds(seeds, scratch->numbering, out);
-  Status status;
+  Status status = scratch->left_out.Set(*graph_->parts(), vertex_count_, left_out);
   for (std::size_t h = 0; status.ok() && h < plan_.size(); ++h) {
     const std::size_t first = options_.frontier == Frontier::kOnce ? out.hop_offsets[h] : 0;
     const auto begin = static_cast<std::ptrdiff_t>(first);
@@ -341,7 +343,7 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
   };
   for_each([&](std::size_t c) {
     Pick(hop, c, scratch.chunks[c]);
-    if (!hop.induced) Annotate(scratch.chunks[c]);
+    if (!Filters(hop)) Annotate(scratch.chunks[c]);
   });
   scratch.hop_entries.clear();
   for (std::size_t c = 0; c < count; ++c) Append(scratch.chunks[c].entries, scratch.hop_entries);
@@ -353,8 +355,8 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
     const auto last = first + static_cast<std::ptrdiff_t>(chunk.entries.size());
     chunk.rows.assign(first, last);
     first = last;
-    if (hop.induced) {
-      KeepKnown(scratch.numbering, chunk);
+    if (Filters(hop)) {
+      Filter(hop, c, chunk);
       Annotate(chunk);
     }
     RHIZOME_RETURN_IF_ERROR(Finish(hop, c, chunk));
@@ -366,7 +368,7 @@ Status Sampler::Impl::RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk
   Pick(hop, c, chunk);
   chunk.rows.resize(chunk.entries.size());
   RHIZOME_RETURN_IF_ERROR(LookUp(chunk.entries, chunk.rows, chunk.look_up));
-  if (hop.induced) KeepKnown(hop.scratch.numbering, chunk);
+  if (Filters(hop)) Filter(hop, c, chunk);
   Annotate(chunk);
   return Status::Ok();
 }
@@ -383,6 +385,14 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
   }
   RHIZOME_DCHECK(std::accumulate(chunk.counts.begin(), chunk.counts.end(), std::uint64_t{0}) ==
                  chunk.entries.size());
+}
+
+// Drops the entries that do not belong to the sample, before their neighbours are numbered.
+void Sampler::Impl::Filter(const Hop& hop, std::size_t c, SampleChunk& chunk) const {
+  if (hop.induced) KeepKnown(hop.scratch.numbering, chunk);
+  if (hop.scratch.left_out.empty()) return;
+  const std::span<const Row> vertices = hop.frontier.rows.subspan(c * kGrain, chunk.counts.size());
+  hop.scratch.left_out.Drop(vertices, chunk.counts, chunk.entries, chunk.rows);
 }
 
 // Keeps only the entries whose neighbours are in the sample.
@@ -565,7 +575,7 @@ Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,
                                         std::span<const std::int64_t> seed_times,
                                         std::uint64_t batch) const try {
   SampledSubgraph out;
-  RHIZOME_RETURN_IF_ERROR(impl_->Sample(seeds, seed_times, batch, out));
+  RHIZOME_RETURN_IF_ERROR(impl_->Sample(seeds, seed_times, batch, {}, out));
   return out;
 } catch (...) {
   return Fail(StatusOfException());
@@ -574,7 +584,15 @@ Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,
 Status Sampler::SampleInto(std::span<const VertexId> seeds,
                            std::span<const std::int64_t> seed_times, std::uint64_t batch,
                            SampledSubgraph& out) const try {
-  return impl_->Sample(seeds, seed_times, batch, out);
+  return impl_->Sample(seeds, seed_times, batch, {}, out);
+} catch (...) {
+  return StatusOfException();
+}
+
+Status Sampler::SampleInto(std::span<const VertexId> seeds,
+                           std::span<const std::int64_t> seed_times, std::uint64_t batch,
+                           std::span<const VertexPair> left_out, SampledSubgraph& out) const try {
+  return impl_->Sample(seeds, seed_times, batch, left_out, out);
 } catch (...) {
   return StatusOfException();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/sample/left_out_edges.h"
 #include "index/sample/sampler_draw.h"
 #include "index/sample/sampler_numbering.h"
 #include "rhizome/graph.h"
@@ -50,6 +51,7 @@ struct SampleScratch {
   std::vector<EntryRef> hop_entries;     ///< for sources that want whole hops
   std::vector<Row> hop_rows;             ///< parallel to hop_entries
   LookUpScratch look_up;                 ///< for a whole hop
+  LeftOutEdges left_out;
 };
 
 /// Lends a SampleScratch to each concurrent call, and resets it when it is returned.

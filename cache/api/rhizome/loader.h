@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -95,6 +96,21 @@ struct MinibatchInput {
   RowReads reads = {};                       ///< part of Minibatch::costs
 };
 
+/// An edge of a link minibatch; its ends are local numbers of seeds.
+struct MinibatchPair {
+  std::uint32_t src = 0;
+  std::uint32_t dst = 0;
+  TypeId type = 0;
+  friend bool operator==(const MinibatchPair&, const MinibatchPair&) = default;
+};
+
+/// Vertices that replace ends of one vertex type, as local numbers of seeds.
+struct MinibatchNegatives {
+  TypeId type = 0;  ///< vertex type of the replaced ends
+  std::vector<std::uint32_t> vertices = {};
+  friend bool operator==(const MinibatchNegatives&, const MinibatchNegatives&) = default;
+};
+
 /// A sampled subgraph with the features of its vertices: the input of one training step. Vertices
 /// have local numbers in order of discovery: the seeds first, in the given order, then hop by hop.
 /// Numbers and lists correspond to SampledSubgraph (rhizome/sampler.h), in fewer bytes.
@@ -130,8 +146,13 @@ struct Minibatch {
   std::vector<std::int64_t> seed_times;      ///< [seed_count], set by a Loader of temporal samples
   std::vector<std::int32_t> labels;          ///< [seed_count], if requested
   std::vector<TypeId> vertex_types;          ///< [n]; empty: one vertex type, or not requested
-  FeatureRows features;                      ///< [n, feature columns], if all types share an array
-  std::vector<MinibatchInput> inputs;        ///< otherwise, one for each array, in order of type
+  std::vector<MinibatchPair> pairs;          ///< edges to learn, if asked for; else empty
+
+  /// By side (0: sources are replaced, 1: destinations), then by the vertex type of the replaced
+  /// ends, ascending. Empty without negatives.
+  std::array<std::vector<MinibatchNegatives>, 2> negatives;
+  FeatureRows features;                ///< [n, feature columns], if all types share an array
+  std::vector<MinibatchInput> inputs;  ///< otherwise, one for each array, in order of type
   MinibatchCosts costs;
 
   /// Returns the list of the vertex with local number v < lists. Only for Frontier::kOnce, where

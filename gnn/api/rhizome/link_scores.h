@@ -10,6 +10,7 @@
 
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/job_control.h"
 #include "rhizome/status.h"
 #include "rhizome/types.h"
@@ -20,18 +21,6 @@ namespace RHIZOME_API rhizome {
 
 /// An end of an edge.
 enum class EdgeEnd : std::uint8_t { kSrc, kDst };
-
-/// A pair of vertices. `type` matters for decoders with relations only.
-struct VertexPair {
-  VertexId src = 0;
-  VertexId dst = 0;
-  TypeId type = 0;
-  friend bool operator==(const VertexPair&, const VertexPair&) = default;
-};
-
-/// Writes the next pairs to the front of `out` and returns their number, which is less than
-/// out.size() only at the end. Its errors end the run and are returned unchanged.
-using PairSource = std::function<Result<std::size_t>(std::span<VertexPair> out)>;
 
 /// Receives the scores of the next pairs, in the order of the source.
 using ScoreSink =

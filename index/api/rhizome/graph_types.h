@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -177,6 +178,18 @@ struct Neighbor {
   float weight = 1;
   friend bool operator==(const Neighbor&, const Neighbor&) = default;
 };
+
+/// A pair of vertices, such as the ends of an edge. `type` matters where a caller says so.
+struct VertexPair {
+  VertexId src = 0;
+  VertexId dst = 0;
+  TypeId type = 0;
+  friend bool operator==(const VertexPair&, const VertexPair&) = default;
+};
+
+/// Writes the next pairs to the front of `out` and returns their number, which is less than
+/// out.size() only at the end. Its errors end the run and are returned unchanged.
+using PairSource = std::function<Result<std::size_t>(std::span<VertexPair> out)>;
 
 /// Storage of the topology, and of the order and the external ids, while a Graph is open.
 enum class TopologyPlace : std::uint8_t {

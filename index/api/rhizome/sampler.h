@@ -229,6 +229,14 @@ class Sampler {
   Status SampleInto(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
                     std::uint64_t batch, SampledSubgraph& out) const;
 
+  /// As above, without the edges between the two ends of any pair in `left_out`, in either
+  /// direction and of any type (VertexPair::type is ignored); nothing is reached through them. They
+  /// are dropped after drawing, so a vertex may have fewer neighbours than the fanout. Errors: also
+  /// kInvalidArgument, an end out of range.
+  Status SampleInto(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
+                    std::uint64_t batch, std::span<const VertexPair> left_out,
+                    SampledSubgraph& out) const;
+
  private:
   class Impl;
   explicit Sampler(std::unique_ptr<Impl> impl);
