@@ -35,7 +35,7 @@ set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/escap
   index/ingest/row_sources.h index/graph/compaction_watch.h index/graph/edges_by_id.h index/graph/live_vertices.h
   index/check/topology_sections.h cache/lists/direct_neighbors.h cache/lists/neighbor_cache.h
   cache/layout/pass_layout.h cache/layout/pass_lists.h index/graph/edges_of_vertex.h index/graph/edge_table.h
-  index/graph/vertex_table.h index/input/timestamp.h
+  index/graph/vertex_table.h index/input/timestamp.h index/links/link_file.h
   cache/job/process_memory.h cache/feed/feed_fields.h cache/ranks/rank_plan.h cache/ranks/serve_rate.h
   gnn/options/infer_fields.h gnn/options/train_fields.h)
 set(tools_only_root ${PROJECT_BINARY_DIR}/include/tools_only)

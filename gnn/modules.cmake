@@ -1,5 +1,5 @@
 # --- The GNN layer ------------------------------------------------------------------------------
-set(gnn_modules options ops models infer passes train ranks full_graph links tables entry)
+set(gnn_modules options ops models infer passes train ranks full_graph links tables link_train entry)
 # libtorch from a wheel that was installed without its CUDA dependencies. The target is our own, because the
 # wheel's CMake package requires libtorch_cuda.
 set(torch_folder ${RHIZOME_TORCH})

@@ -1,5 +1,5 @@
 rhizome_layer(index
-  MODULES base topology partition homes input generation delta compact ids ingest graph arrays sample check
+  MODULES base topology partition homes input generation delta compact ids ingest graph links arrays sample check
   DESCRIPTION "graph, partitions, sampling, ingestion, updates"
   USES storage
   BATCH 8

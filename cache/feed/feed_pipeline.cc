@@ -297,8 +297,10 @@ Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
 }
 
 Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
-  std::optional<SeedBatch> seeds =
-      begins_next_ ? std::exchange(begins_next_, std::nullopt) : next_seeds_();
+  std::optional<SeedBatch> seeds = std::exchange(begins_next_, std::nullopt);
+  if (!seeds) {
+    RHIZOME_ASSIGN_OR_RETURN(seeds, next_seeds_());
+  }
   if (!seeds) return std::optional<Superbatch>();
   Superbatch superbatch;
   superbatch.number = superbatch_count_++;
@@ -315,7 +317,7 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
     division_.AddStep(minibatch, superbatch.traces);
     superbatch.costs.emplace_back().sample_seconds = timer.Stop();
     if (superbatch.costs.size() == options_.superbatch) break;
-    seeds = next_seeds_();
+    RHIZOME_ASSIGN_OR_RETURN(seeds, next_seeds_());
     if (seeds && seeds->begins_superbatch) begins_next_ = std::exchange(seeds, std::nullopt);
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());

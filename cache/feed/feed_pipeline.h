@@ -129,8 +129,9 @@ inline constexpr std::size_t kMinibatchesAlive = kMinibatchesAhead + 1;
 /// outlive all minibatches that it delivered.
 class FeedPipeline {
  public:
-  /// Returns the next batch of seeds, or nullopt after the last. Called on the sampling thread.
-  using NextSeeds = std::function<std::optional<SeedBatch>()>;
+  /// Returns the next batch of seeds, or nullopt after the last. Called on the sampling thread. An
+  /// error ends the pipeline.
+  using NextSeeds = std::function<Result<std::optional<SeedBatch>>()>;
 
   /// Opens the pipeline and starts its threads. Errors: as FeatureCache::Open and Sampler::Create;
   /// kInvalidArgument, the dtype of the features is not supported, over_ranks does not cover all

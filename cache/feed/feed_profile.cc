@@ -212,13 +212,19 @@ void TakeLarger(const MemoryNeeds& other, MemoryNeeds& needs) {
   needs.schedule_bytes = std::max(needs.schedule_bytes, other.schedule_bytes);
 }
 
-/// Returns the seeds of the first validation minibatch. The plan must have one, and exactly one
-/// minibatch must have been taken from it.
+/// Returns the seeds of the first validation minibatch of a plan that has one and is at its start.
 SeedBatch FirstValid(EpochPlan plan) {
   std::uint32_t epoch = 0;
   while (!plan.counts().HasValid(epoch)) ++epoch;  // the last epoch has validation minibatches
-  plan.Skip(plan.Before(epoch) + plan.train_batches() - 1);
+  plan.Skip(plan.Before(epoch) + plan.train_batches());
   return *plan.Next();
+}
+
+/// Returns the first batch of a stream, which is not empty.
+Result<SeedBatch> FirstOf(const FeedPipeline::NextSeeds& next) {
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<SeedBatch> seeds, next());
+  RHIZOME_CHECK(seeds.has_value());
+  return *std::move(seeds);
 }
 
 /// Returns whether the superbatch length affects the reads and a trial can estimate the effect. A
@@ -269,7 +275,7 @@ std::uint64_t ScheduleBytesPerAccess(const FeedPipelineOptions& feed) {
 // superbatches can be tried, or memory is divided among arrays.
 Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
                                          std::shared_ptr<const NeighborSource> neighbors,
-                                         EpochPlan plan, const JobControl& control) {
+                                         const SeedStream& seeds, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(InputDivision division, InputDivision::Create(job.graph, job.pipeline));
   FeedProfile profile(std::move(division));
   RHIZOME_ASSIGN_OR_RETURN(profile.arrays_, OpenProfiled(job, profile.division_));
@@ -278,14 +284,16 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   sampling.vertex_types = sampling.vertex_types || profile.by_type();
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
                            MinibatchSampler::Create(job.graph, sampling, neighbors));
-  const std::uint64_t minibatches = job.minibatches > 0 ? job.minibatches : plan.minibatches();
-  RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*plan.Next()));
+  const std::uint64_t minibatches = job.minibatches > 0 ? job.minibatches : seeds.minibatches;
+  RHIZOME_ASSIGN_OR_RETURN(const SeedBatch first, FirstOf(seeds.next));
+  RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(first));
   const auto needs = [&](const Minibatch& measured) {
     return NeedsOf(job, profile.division_, neighbors != nullptr, measured, profile.arrays_);
   };
   profile.needs_ = needs(minibatch);
-  if (sampling.valid_sampler && plan.valid_batches() > 0) {
-    RHIZOME_ASSIGN_OR_RETURN(const Minibatch measured, sampler.Sample(FirstValid(plan)));
+  if (seeds.first_valid) {
+    RHIZOME_ASSIGN_OR_RETURN(const SeedBatch valid, FirstOf(seeds.first_valid));
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch measured, sampler.Sample(valid));
     TakeLarger(needs(measured), profile.needs_);
   }
   profile.needs_.minibatches = minibatches;
@@ -294,13 +302,13 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   profile.prior_ = job.pipeline.prior;
   const bool divides = profile.by_type() && job.pipeline.policy != PolicyKind::kNone;
   if ((MayTry(job) || divides) && !(job.starts_soon && AllRowsFit(job, profile.needs_)))
-    RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
+    RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, seeds, job, control));
   profile.may_try_ = MayTry(job);
   return profile;
 }
 
-Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan, const FeedJob& job,
-                               const JobControl& control) {
+Status FeedProfile::SampleMore(const MinibatchSampler& sampler, const SeedStream& seeds,
+                               const FeedJob& job, const JobControl& control) {
   const Stopwatch watch;
   const std::uint64_t limit = job.memory_bytes;
   const std::uint64_t room = limit == 0 ? kProfileBytes : BytesLeft(limit, needs_.held_bytes) / 2;
@@ -317,9 +325,9 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
   };
   while (steps() < most && watch.seconds() < seconds && !enough()) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    const std::optional<SeedBatch> seeds = plan.Next();
-    if (!seeds) break;
-    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*seeds));
+    RHIZOME_ASSIGN_OR_RETURN(const std::optional<SeedBatch> next, seeds.next());
+    if (!next) break;
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*next));
     division_.AddStep(minibatch, traces_);
   }
   if (steps() < 2) return Status::Ok();
@@ -459,11 +467,11 @@ Status FeedPlan::Prepare(const GraphSnapshot& graph, const Path& scratch,
 // divide the memory, trying superbatch lengths if possible (PlanMemory); (3) set the options of the
 // pipeline that follow from the division: held rows, superbatch, overlap, prior and cache size; (4)
 // divide the cache memory among several arrays.
-Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control) {
+Result<FeedPlan> PlanFeed(const FeedJob& job, const SeedStream& seeds, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job.graph, job.pipeline, 0, {}, control));
   auto neighbors = lists == nullptr ? nullptr : lists->source();
   RHIZOME_ASSIGN_OR_RETURN(FeedProfile profile,
-                           FeedProfile::Measure(job, std::move(neighbors), plan, control));
+                           FeedProfile::Measure(job, std::move(neighbors), seeds, control));
   FeedPlan made{.pipeline = job.pipeline,
                 .memory = {},
                 .needs = profile.needs(),
@@ -500,6 +508,14 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
     made.pipeline.cache_bytes += made.pipeline.shares.back().cache_bytes;
   }
   return made;
+}
+
+Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control) {
+  SeedStream seeds{.next = [rest = plan]() mutable { return rest.Next(); },
+                   .minibatches = plan.minibatches()};
+  if (job.pipeline.sampler.valid_sampler && plan.valid_batches() > 0)
+    seeds.first_valid = [plan] { return std::optional(FirstValid(plan)); };
+  return PlanFeed(job, seeds, control);
 }
 
 }  // namespace internal

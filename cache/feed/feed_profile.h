@@ -59,6 +59,16 @@ struct FeedJob {
   std::uint64_t other_schedule_bytes = 0;
 };
 
+/// The batches of seeds that a job consumes, from the first one.
+struct SeedStream {
+  FeedPipeline::NextSeeds next;
+  std::uint64_t minibatches = 0;
+
+  /// Returns the first validation batch, which may need more memory than others; empty: there is
+  /// none.
+  FeedPipeline::NextSeeds first_valid = {};
+};
+
 /// An array of a job, and its part of the profile.
 struct ProfiledArray {
   std::unique_ptr<ChunkArray> array;
@@ -78,13 +88,13 @@ struct ProfiledArray {
 /// Threads: one at a time.
 class FeedProfile {
  public:
-  /// Samples the first minibatch of `plan`. If superbatch lengths can be tried, samples further
+  /// Samples the first minibatch of `seeds`. If superbatch lengths can be tried, samples further
   /// minibatches for up to kProfileSeconds. `neighbors`: null means the lists of the graph, in
   /// memory. Errors: any error of sampling or of reading the features to time the disk;
   /// kInvalidArgument, the array cannot serve as features; kInterrupted.
   static Result<FeedProfile> Measure(const FeedJob& job,
                                      std::shared_ptr<const NeighborSource> neighbors,
-                                     EpochPlan plan, const JobControl& control);
+                                     const SeedStream& seeds, const JobControl& control);
 
   const MemoryNeeds& needs() const { return needs_; }
 
@@ -111,7 +121,7 @@ class FeedProfile {
 
  private:
   explicit FeedProfile(InputDivision division) : division_(std::move(division)) {}
-  Status SampleMore(const MinibatchSampler& sampler, EpochPlan& plan, const FeedJob& job,
+  Status SampleMore(const MinibatchSampler& sampler, const SeedStream& seeds, const FeedJob& job,
                     const JobControl& control);
   double ReadSeconds(std::uint32_t superbatch, std::uint64_t cache_bytes);
   /// A sample of the rows of each array.
@@ -156,6 +166,9 @@ struct FeedPlan {
 /// lengths are tried and sampling and reading do not take turns; the caller accounts for the table
 /// of ranks and for the memory that a rank serves rows from (`held_bytes`).
 /// Errors: as FeedProfile::Measure and PlanMemory.
+Result<FeedPlan> PlanFeed(const FeedJob& job, const SeedStream& seeds, const JobControl& control);
+
+/// As above, for the seeds of a plan.
 Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control);
 
 }  // namespace internal

@@ -13,7 +13,7 @@ constexpr NameTable<Task, 5> kTaskNames = {{
     {Task::kLink, "link"},
 }};
 
-constexpr NameTable<Metric, 9> kMetricNames = {{
+constexpr NameTable<Metric, 10> kMetricNames = {{
     {Metric::kAccuracy, "accuracy"},
     {Metric::kF1Micro, "f1_micro"},
     {Metric::kF1Macro, "f1_macro"},
@@ -22,6 +22,7 @@ constexpr NameTable<Metric, 9> kMetricNames = {{
     {Metric::kMae, "mae"},
     {Metric::kRmse, "rmse"},
     {Metric::kR2, "r2"},
+    {Metric::kMrrSampled, "mrr_sampled"},
     {Metric::kLoss, "loss"},
 }};
 
@@ -42,6 +43,7 @@ bool LargerIsBetter(Metric metric) {
 }
 
 std::vector<Metric> MetricsOf(Task task) {
+  if (task == Task::kLink) return {Metric::kMrrSampled};
   std::vector<Metric> metrics = {Metric::kAccuracy, Metric::kF1Micro, Metric::kF1Macro};
   if (task == Task::kRegression) metrics = {Metric::kMae, Metric::kRmse, Metric::kR2};
   if (task == Task::kBinary || task == Task::kMultilabel) {
@@ -54,6 +56,7 @@ std::vector<Metric> MetricsOf(Task task) {
 Metric MainMetric(Task task) {
   if (task == Task::kMultilabel) return Metric::kF1Micro;
   if (task == Task::kBinary) return Metric::kRocAuc;
+  if (task == Task::kLink) return Metric::kMrrSampled;
   return task == Task::kRegression ? Metric::kRmse : Metric::kAccuracy;
 }
 

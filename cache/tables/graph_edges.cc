@@ -56,12 +56,12 @@ Status GraphEdges::CountEdges() {
   return Status::Ok();
 }
 
-Triple GraphEdges::Directed(VertexId from, VertexId to, TypeId type) const {
-  return direction_ == Direction::kOut ? Triple{from, to, type} : Triple{to, from, type};
+VertexPair GraphEdges::Directed(VertexId from, VertexId to, TypeId type) const {
+  return direction_ == Direction::kOut ? VertexPair{from, to, type} : VertexPair{to, from, type};
 }
 
 Status GraphEdges::Read(std::uint32_t group, std::span<const std::uint64_t> positions,
-                        std::vector<Triple>& edges) {
+                        std::vector<VertexPair>& edges) {
   edges.clear();
   return Guarded([&] {
     if (group < graph_->partition_count()) return ReadPartition(group, positions, edges);
@@ -83,7 +83,7 @@ bool GraphEdges::IsErased(Row row, std::uint32_t p, std::uint64_t position) cons
 
 /// Reads the edges in ascending order of their positions, so that each list is fetched once.
 Status GraphEdges::ReadPartition(std::uint32_t p, std::span<const std::uint64_t> positions,
-                                 std::vector<Triple>& edges) {
+                                 std::vector<VertexPair>& edges) {
   const Adjacency& partition = graph_->partition(p);
   edges.resize(positions.size());
   order_.resize(positions.size());
@@ -116,7 +116,7 @@ Status GraphEdges::ReadPartition(std::uint32_t p, std::span<const std::uint64_t>
 }
 
 void GraphEdges::ReadDelta(std::span<const std::uint64_t> positions,
-                           std::vector<Triple>& edges) const {
+                           std::vector<VertexPair>& edges) const {
   const auto vertex_at = [&](Row row) {
     return static_cast<std::uint64_t>(row) < graph_->order().size() ? graph_->order().VertexAt(row)
                                                                     : row;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rhizome/graph.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/status.h"
 #include "rhizome/types.h"
 
@@ -15,14 +16,6 @@ class DeltaView;
 }  // namespace internal
 
 inline namespace internal {
-
-/// An edge and its type.
-struct Triple {
-  VertexId src = 0;
-  VertexId dst = 0;
-  TypeId type = 0;
-  friend bool operator==(const Triple&, const Triple&) = default;
-};
 
 /// The edges of a graph by group and position, in any order: a group for each partition, then one
 /// for the edges that the delta added. A pair of an undirected graph occurs twice, once from each
@@ -41,7 +34,7 @@ class GraphEdges {
   /// Sets `edges` to the edges at `positions` of a group, in that order, without those that the
   /// delta deleted. Errors: kCorruption, kIoError, of lists that are on disk.
   Status Read(std::uint32_t group, std::span<const std::uint64_t> positions,
-              std::vector<Triple>& edges);
+              std::vector<VertexPair>& edges);
 
   const GraphSnapshot& graph() const { return *graph_; }
 
@@ -49,10 +42,10 @@ class GraphEdges {
   explicit GraphEdges(std::shared_ptr<const GraphSnapshot> graph) : graph_(std::move(graph)) {}
   Status CountEdges();
   Status ReadPartition(std::uint32_t p, std::span<const std::uint64_t> positions,
-                       std::vector<Triple>& edges);
-  void ReadDelta(std::span<const std::uint64_t> positions, std::vector<Triple>& edges) const;
+                       std::vector<VertexPair>& edges);
+  void ReadDelta(std::span<const std::uint64_t> positions, std::vector<VertexPair>& edges) const;
   bool IsErased(Row row, std::uint32_t p, std::uint64_t position) const;
-  Triple Directed(VertexId from, VertexId to, TypeId type) const;
+  VertexPair Directed(VertexId from, VertexId to, TypeId type) const;
 
   std::shared_ptr<const GraphSnapshot> graph_;
   std::shared_ptr<const DeltaView> view_;  // null: no delta

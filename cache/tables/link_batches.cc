@@ -16,6 +16,12 @@ std::uint32_t LinkBatch::LocalOf(Row row) const {
   return static_cast<std::uint32_t>(found - rows.begin());
 }
 
+namespace {
+
+constexpr std::uint32_t kSingleStream = 3;  // of random numbers; NegativePools has others
+
+}  // namespace
+
 LinkBatches::LinkBatches(GraphEdges edges, NegativeVertices vertices, PartitionTour tour,
                          TableOrder order, const LinkBatchOptions& options)
     : options_(options),
@@ -25,6 +31,7 @@ LinkBatches::LinkBatches(GraphEdges edges, NegativeVertices vertices, PartitionT
       order_(std::move(order)),
       pools_(vertices_,
              {.negatives = options.negatives, .mixture = options.mixture, .seed = options.seed}),
+      single_(vertices_, options.mixture),
       vertex_types_(edges_.graph().vertex_types().size()) {
   SetEpoch(0);
   batches_ = epoch_order_->batches();
@@ -55,7 +62,8 @@ void LinkBatches::SetEpoch(std::uint64_t epoch) {
 
 std::uint64_t LinkBatches::max_rows() const {
   const std::uint64_t types = std::max<std::uint64_t>(1, vertex_types_);
-  return std::min(order_.size(), 2 * options_.batch_size + 2 * types * options_.negatives);
+  const std::uint64_t lists = options_.per_edge ? options_.batch_size : types;
+  return std::min(order_.size(), 2 * options_.batch_size + 2 * lists * options_.negatives);
 }
 
 Status LinkBatches::Make(std::uint64_t epoch, std::uint64_t number, LinkBatch& batch) {
@@ -76,18 +84,29 @@ Status LinkBatches::DrawNegatives(std::uint32_t side, LinkBatch& batch) {
   std::vector<TypedNegatives>& negatives = batch.negatives[side];
   negatives.clear();
   if (options_.negatives == 0) return Status::Ok();
-  const auto end_of = [&](const Triple& edge) { return side == 0 ? edge.src : edge.dst; };
+  const auto end_of = [&](const VertexPair& edge) { return side == 0 ? edge.src : edge.dst; };
   const auto type_of = [&](VertexId vertex) {
     return vertex_types_ <= 1 ? TypeId{0} : ValueOrThrow(edges_.graph().TypeOf(vertex));
   };
   std::set<TypeId> types;
-  for (const Triple& edge : batch.edges) types.insert(type_of(end_of(edge)));
+  for (const VertexPair& edge : batch.edges) types.insert(type_of(end_of(edge)));
   for (const TypeId type : types) {
     ends_.clear();
-    for (const Triple& edge : batch.edges)
+    for (const VertexPair& edge : batch.edges)
       if (type_of(end_of(edge)) == type) ends_.push_back(end_of(edge));
     TypedNegatives& drawn = negatives.emplace_back(TypedNegatives{.type = type, .vertices = {}});
-    RHIZOME_RETURN_IF_ERROR(pools_.Draw(batch.place, side, type, ends_, drawn.vertices));
+    if (!options_.per_edge) {
+      RHIZOME_RETURN_IF_ERROR(pools_.Draw(batch.place, side, type, ends_, drawn.vertices));
+      continue;
+    }
+    CounterRandom random({.seed = options_.seed,
+                          .batch = batch.place.epoch,
+                          .vertex = batch.place.number,
+                          .hop = kSingleStream,
+                          .subgraph = std::uint64_t{side} << 32 | type});
+    RHIZOME_RETURN_IF_ERROR(single_.Draw(batch.place.batch.group, type,
+                                         ends_.size() * options_.negatives, ends_, random,
+                                         drawn.vertices));
   }
   return Status::Ok();
 }
@@ -95,7 +114,7 @@ Status LinkBatches::DrawNegatives(std::uint32_t side, LinkBatch& batch) {
 void LinkBatches::CollectRows(LinkBatch& batch) const {
   batch.rows.clear();
   const auto add = [&](VertexId vertex) { batch.rows.push_back(order_.RowOf(vertex)); };
-  for (const Triple& edge : batch.edges) {
+  for (const VertexPair& edge : batch.edges) {
     add(edge.src);
     add(edge.dst);
   }

@@ -9,6 +9,7 @@
 #include "cache/tables/graph_edges.h"
 #include "cache/tables/negative_pools.h"
 #include "cache/tables/partition_tour.h"
+#include "cache/tables/single_negatives.h"
 #include "cache/tables/table_order.h"
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
@@ -23,6 +24,10 @@ struct LinkBatchOptions {
   std::uint64_t batch_size = 1024;  ///< edges
   std::uint64_t seed = 0;
   std::uint64_t negatives = 512;  ///< for each batch and side; 0: none
+
+  /// `negatives` are for each edge and side (SingleNegatives). An edge has the negatives at its
+  /// position among the edges whose replaced end has the same type.
+  bool per_edge = false;
   NegativeMixture mixture = NegativeOptions().mixture;
 };
 
@@ -35,7 +40,7 @@ struct TypedNegatives {
 /// A batch of training on edges.
 struct LinkBatch {
   BatchPlace place;
-  std::vector<Triple> edges;  ///< may be empty, if the delta deleted all of them
+  std::vector<VertexPair> edges;  ///< may be empty, if the delta deleted all of them
 
   /// By side (0: sources are replaced, 1: targets), then by the vertex types of that side's ends,
   /// ascending. Empty without negatives.
@@ -84,6 +89,7 @@ class LinkBatches {
   const PartitionTour tour_;
   const TableOrder order_;
   NegativePools pools_;
+  SingleNegatives single_;
   const std::size_t vertex_types_;
   std::uint64_t batches_ = 0;
   std::uint64_t epoch_ = 0;

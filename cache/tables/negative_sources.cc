@@ -179,7 +179,7 @@ Result<bool> NegativeVertices::IsAccepted(VertexId vertex, double alpha, TypeId 
 Status NegativeVertices::DrawByDegree(double alpha, TypeId type, std::uint64_t count,
                                       CounterRandom& random, std::vector<VertexId>& out) {
   std::vector<std::uint64_t> position(1);
-  std::vector<Triple> edge;
+  std::vector<VertexPair> edge;
   for (std::uint64_t fruitless = 0; count > 0; ++fruitless) {
     if (first_position_.back() == 0 || fruitless == kMaxFruitless) {
       return Status::InvalidArgument(

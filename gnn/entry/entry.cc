@@ -5,6 +5,7 @@
 #include "gnn/infer/infer_array.h"
 #include "gnn/infer/infer_worker.h"
 #include "gnn/infer/plan_inference.h"
+#include "gnn/link_train/train_links.h"
 #include "gnn/links/rank_links.h"
 #include "gnn/links/score_pairs.h"
 #include "gnn/links/top_links.h"
@@ -28,6 +29,7 @@ class Entry final : public GnnEntry {
     if (given.model.kind == kTableModel) return TrainTable(given, control);
     return GuardedTorch([&]() -> Result<TrainReport> {
       RHIZOME_ASSIGN_OR_RETURN(const TrainOptions options, WithTypedDefaults(given));
+      if (options.learning.task == Task::kLink) return TrainLinks(options, control);
       if (options.full_graph() != nullptr) return TrainFullGraph(options, control);
       return TransportOf(options) != nullptr ? TrainOverRanks(options, control)
                                              : TrainModel(options, control);

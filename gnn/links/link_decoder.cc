@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gnn/links/decoder_registry.h"
+#include "gnn/models/model_shape.h"
 #include "storage/base/mutant.h"
 
 namespace rhizome {
@@ -39,6 +40,20 @@ Result<std::string> NameOfDecoder(const DecoderChoice& choice, const TensorFile&
       fmt::format("its metadata has no field {}; name the decoder by `scorer`", kDecoderField)));
 }
 
+/// Keeps the tensors of the decoder of a model file. Errors: kInvalidArgument, it has none.
+Status KeepDecoder(TensorFile& file) {
+  if (!file.metadata.contains(std::string(kModelMetadataKey))) return Status::Ok();
+  if (FieldOf(file, kDecoderField) == nullptr)
+    return Status::InvalidArgument(
+        "the model has no decoder, because it was not trained on links (`task=link`)");
+  std::map<std::string, NamedTensor> tensors;
+  for (auto& [name, tensor] : file.tensors)
+    if (name.starts_with(kDecoderPrefix))
+      tensors[name.substr(kDecoderPrefix.size())] = std::move(tensor);
+  file.tensors = std::move(tensors);
+  return Status::Ok();
+}
+
 Result<bool> IsReciprocal(const TensorFile& file) {
   const std::string* const stored = FieldOf(file, kReciprocalField);
   if (stored == nullptr || *stored == "false") return false;
@@ -60,6 +75,7 @@ Result<LinkDecoder> LinkDecoder::Load(const DecoderChoice& choice, std::uint64_t
   const auto with_context = [&](const Status& status) {
     return Fail(choice.path.empty() ? status : status.WithContext(choice.path.string()));
   };
+  if (const Status kept = KeepDecoder(file); !kept.ok()) return with_context(kept);
   const Result<std::string> name = NameOfDecoder(choice, file);
   if (!name) return with_context(name.error());
   RHIZOME_ASSIGN_OR_RETURN(const DecoderKind* const kind, FindDecoderKind(*name));

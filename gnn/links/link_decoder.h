@@ -16,7 +16,7 @@ inline namespace internal {
 /// The decoder that LinkDecoder::Load reads.
 struct DecoderChoice {
   std::string name;  ///< of a DecoderKind; empty: from the file, without a file `dot`
-  Path path;         ///< safetensors; empty: none
+  Path path;         ///< safetensors: a decoder, or a model that has one; empty: none
 };
 
 /// A decoder and the rows of its relations, by the edge types of a store.

@@ -11,6 +11,7 @@
 #include "gnn/models/shape_types.h"
 #include "gnn/ops/typed_graph.h"
 #include "rhizome/loader.h"
+#include "storage/base/check.h"
 #include "storage/base/mutant.h"
 
 // Build creates the input layer, if there are inputs by type, and the layers one after the other:
@@ -113,6 +114,22 @@ void Model::VisitWeights(const WeightVisitor& visit) const {
   if (inputs_) inputs_->VisitWeights(visit);
   for (const Layer& layer : layers_) layer.VisitWeights(visit);
   VisitHead(visit);
+  for (auto& [name, tensor] : *decoder_)
+    visit({.name = name, .shape = tensor.sizes().vec()}, tensor);
+}
+
+void Model::SetDecoder(const std::map<std::string, torch::Tensor>& weights) {
+  for (const auto& [name, tensor] : weights) {
+    torch::Tensor& weight = (*decoder_)[std::string(kDecoderPrefix) + name];
+    weight = tensor.detach().clone();
+    weight.set_requires_grad(true);
+  }
+}
+
+const torch::Tensor& Model::DecoderWeight(const std::string& name) const {
+  const auto found = decoder_->find(std::string(kDecoderPrefix) + name);
+  RHIZOME_CHECK(found != decoder_->end());
+  return found->second;
 }
 
 void Model::VisitHead(const WeightVisitor& visit) const {
@@ -153,6 +170,8 @@ Result<Model> Model::FromFile(const TensorFile& file) {
   RHIZOME_ASSIGN_OR_RETURN(const ModelShape shape, DecodeModelShape(found->second));
   Result<Model> built = Build(shape);
   if (!built) return Fail(Status::Corruption("model file: " + built.error().message()));
+  for (const auto& [name, stored] : file.tensors)
+    if (name.starts_with(kDecoderPrefix)) (*built->decoder_)[name] = torch::empty(stored.shape);
   Status status;
   std::size_t used = 0;
   built->VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,16 @@ class Model {
   TensorFile ToFile() const;
 
   const ModelShape& shape() const { return shape_; }
+
+  /// Adds the weights of a decoder of links, which are trained and stored with the network. Their
+  /// names, such as "relations", have the prefix kDecoderPrefix in the model file. Weights of the
+  /// same name are replaced.
+  void SetDecoder(const std::map<std::string, torch::Tensor>& weights);
+
+  /// Returns a weight of the decoder by its name without prefix; it requires gradients. Aborts the
+  /// process if there is none.
+  const torch::Tensor& DecoderWeight(const std::string& name) const;
+  bool has_decoder() const { return !decoder_->empty(); }
 
   /// Returns the spec with all options, including those with default values.
   ModelSpec FullSpec() const;
@@ -187,6 +198,9 @@ class Model {
   std::vector<TypeId> relation_of_;  // by type of the graph; empty: the same numbers
   std::vector<TypeId> type_of_;      // likewise, vertex types; only if by_vertex_type()
   std::shared_ptr<HeadWeights> head_weights_ = std::make_shared<HeadWeights>();
+  // By name in the model file.
+  std::shared_ptr<std::map<std::string, torch::Tensor>> decoder_ =
+      std::make_shared<std::map<std::string, torch::Tensor>>();
 };
 
 }  // namespace internal

@@ -16,6 +16,9 @@ inline namespace internal {
 /// The key of the model's description in the metadata of its safetensors file.
 inline constexpr std::string_view kModelMetadataKey = "rhizome";
 
+/// The start of the names of a decoder's tensors in a model file.
+inline constexpr std::string_view kDecoderPrefix = "decoder.";
+
 /// The part after the last layer: one linear layer, two layers, or nothing (the last layer computes
 /// the scores).
 enum class HeadKind : std::uint8_t { kLinear, kMlp, kNone };

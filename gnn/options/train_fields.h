@@ -238,37 +238,43 @@ void EachFullGraphField(Visit&& visit, FullGraph&... full_graph) {
       full_graph.checkpoint_seconds...);
 }
 
-template <typename Visit, typename... Table>
-void EachTableField(Visit&& visit, Table&... table) {
-  visit(Option{"table.dim", "dim", "With `model=table`: numbers of a vertex's row"}.In(1, 65536),
-        table.dim...);
-  visit(Option{"table.decoder", "decoder",
-               "With `model=table`: score of an edge (docs/LINKS.md): dot, distmult, complex, "
-               "transe or rotate"},
-        table.decoder...);
-  visit(Option{"table.reciprocal", "reciprocal",
-               "With `model=table`: a second row for each relation, for the opposite direction"},
-        table.reciprocal...);
-  visit(Option{"table.loss", "loss", "With `model=table`: loss of an edge and its negatives"},
-        table.loss...);
-  visit(Option{"table.margin", "margin", "With `loss=margin` or self-adversarial: the margin"},
-        table.margin...);
-  visit(Option{"table.negatives", "negatives",
-               "With `model=table`: negatives of each batch, for each side of its edges"}
-            .In(1, 1048576),
-        table.negatives...);
-  visit(Option{"table.negative_sources", "negative-sources",
-               "With `model=table`: where negatives come from, with shares: resident (the batch's "
-               "partition), uniform, degree^A, in-batch"}
+template <typename Visit, typename... Link>
+void EachLinkField(Visit&& visit, Link&... link) {
+  visit(Option{"link.dim", "dim", "Links: numbers of a vertex's row"}.In(1, 65536), link.dim...);
+  visit(
+      Option{"link.decoder", "decoder",
+             "Links: score of an edge (docs/LINKS.md): dot, distmult, complex, transe, rotate or "
+             "mlp; default: complex for a table, else distmult, or dot if there is one edge type"},
+      link.decoder...);
+  visit(Option{"link.reciprocal", "reciprocal",
+               "Links: a second row for each relation, for the opposite direction"},
+        link.reciprocal...);
+  visit(Option{"link.loss", "loss", "Links: loss of an edge and its negatives"}, link.loss...);
+  visit(Option{"link.margin", "margin", "With `loss=margin` or self-adversarial: the margin"},
+        link.margin...);
+  visit(Option{"link.negatives", "negatives",
+               "Links: negatives of each batch, for each side of its edges; with mlp of each edge; "
+               "default: 512, with mlp 1"}
+            .In(0, 1048576),
+        link.negatives...);
+  visit(Option{"link.negative_sources", "negative-sources",
+               "Links: where negatives come from, with shares: resident (the batch's partition), "
+               "uniform, degree^A, in-batch"}
             .As("SOURCE:SHARE,..."),
-        table.negative_sources...);
-  visit(Option{"table.n3", "n3",
-               "With `model=table`: weight of the cubes of the rows of an edge (N3)"},
-        table.n3...);
-  visit(Option{"table.out_array", "out-array",
-               "With `model=table`: new array of the store that receives the rows"}
+        link.negative_sources...);
+  visit(Option{"link.n3", "n3", "Links: weight of the cubes of the rows of an edge (N3)"},
+        link.n3...);
+  visit(Option{"link.keep_seed_edges", "keep-seed-edges",
+               "Links: let message passing use the edges of the minibatch itself; for comparison"},
+        link.keep_seed_edges...);
+  visit(Option{"link.valid", "valid",
+               "Links: file of edges that are ranked after each epoch, as 'evaluate' reads them"}
+            .As("F"),
+        link.valid...);
+  visit(Option{"link.out_array", "out-array",
+               "Links: new array of the store that receives the rows of all vertices"}
             .As("NAME"),
-        table.out_array...);
+        link.out_array...);
 }
 
 template <typename Visit, typename... Job>
@@ -307,7 +313,7 @@ void EachTrainRow(Visit&& visit) {
   EachDeviceField(visit, device);
   EachPrefetchField(visit, ranks.prefetch);
   EachFullGraphField(visit, full_graph);
-  EachTableField(visit, options.table);
+  EachLinkField(visit, options.link);
   EachJobField(visit, options.job);
 }
 

@@ -23,7 +23,7 @@ void EachFieldAndDefault(const Visit& visit, const TrainOptions& options) {
   EachModelField(visit, options.model, usual.model);
   EachLearningField(visit, options.learning, usual.learning);
   EachResourceField(visit, options.resources, usual.resources);
-  EachTableField(visit, options.table, usual.table);
+  EachLinkField(visit, options.link, usual.link);
   EachJobField(visit, options.job, usual.job);
   if (const FullGraphOptions* full_graph = options.full_graph()) {
     const FullGraphOptions usual_full_graph;

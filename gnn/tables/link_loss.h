@@ -3,7 +3,7 @@
 #include <limits>
 #include <span>
 
-#include "rhizome/table_model.h"
+#include "rhizome/link_training.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -9,7 +9,7 @@
 
 #include "cache/tables/link_batches.h"
 #include "gnn/links/decoder.h"
-#include "rhizome/table_model.h"
+#include "rhizome/link_training.h"
 
 namespace rhizome {
 inline namespace internal {

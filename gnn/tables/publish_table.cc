@@ -46,9 +46,9 @@ ArrayEntry EntryOf(const TableJob& job, const std::string& name) {
 
 }  // namespace
 
-Status CheckNewArray(const TableJob& job, const std::string& name) {
+Status CheckNewArray(const Store& store, const std::string& name) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
-  if (job.store->manifest().FindArray(name) == nullptr) return Status::Ok();
+  if (store.manifest().FindArray(name) == nullptr) return Status::Ok();
   return Status::AlreadyExists(
       fmt::format("`out_array`: the store has an array '{}' already; choose another name, or drop "
                   "it first",

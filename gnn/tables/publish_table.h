@@ -17,7 +17,7 @@ Status PublishTable(const TableJob& job, const Path& store, const std::string& n
                     RowTable& table, const Path& scratch, const JobControl& control);
 
 /// Errors: kAlreadyExists, as PublishTable; kInvalidArgument, a bad name.
-Status CheckNewArray(const TableJob& job, const std::string& name);
+Status CheckNewArray(const Store& store, const std::string& name);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <utility>
 
-#include "gnn/links/decoder_registry.h"
 #include "gnn/options/training_options.h"
-#include "index/base/counter_random.h"
 
 namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// The options that a training of a table reads, beside the group `table`.
+/// The options that a training of a table reads, beside the group `link`.
 constexpr std::array kFields = {"model.kind",
                                 "learning.task",
                                 "learning.epochs",
@@ -61,7 +57,10 @@ Status CheckTableOptions(const TrainOptions& options) {
     return Status::InvalidArgument(fmt::format("`task={}`: `model=table` is for `task=link`",
                                                TaskName(*options.learning.task)));
   for (const std::string& field : FieldsGiven(options)) {
-    const bool is_read = field.starts_with("table.") ||
+    if (field == "link.keep_seed_edges" || field == "link.valid")
+      return Status::InvalidArgument(
+          fmt::format("`{}` is for encoders, not for `model=table`; omit it", field));
+    const bool is_read = field.starts_with("link.") ||
                          std::find(kFields.begin(), kFields.end(), field) != kFields.end();
     if (!is_read)
       return Status::InvalidArgument(
@@ -74,85 +73,39 @@ Status CheckTableOptions(const TrainOptions& options) {
   return Status::Ok();
 }
 
-/// Returns the names of the relations, one for each row.
-std::vector<std::string> RelationNames(const GraphSnapshot& graph) {
-  std::vector<std::string> names = graph.edge_types();
-  if (names.empty()) names.emplace_back("edge");
-  return names;
-}
-
-Status MakeDecoder(const TableModelOptions& table, TableJob& job) {
-  RHIZOME_ASSIGN_OR_RETURN(job.kind, FindDecoderKind(table.decoder));
-  if (job.kind->complex_rows && table.dim % 2 != 0)
-    return Status::InvalidArgument(
-        fmt::format("`dim` is {}, but rows of decoder {} are complex numbers: give an even number",
-                    table.dim, job.kind->name));
-  job.step = {.loss = table.loss,
-              .margin = static_cast<float>(table.margin),
-              .n3 = static_cast<float>(table.n3),
-              .reciprocal = table.reciprocal,
-              .complex_rows = job.kind->complex_rows,
-              .relations = RelationNames(*job.graph).size(),
-              .relation_width = 0,
-              .relation_stride = 0};
-  if (job.kind->relation_width != nullptr) {
-    const std::size_t width = job.kind->relation_width(table.dim);
-    job.step.relation_width = width;
-    job.step.relation_stride = width + RowOptimizer::StateFloats(job.optimizer.kind, width);
-  } else if (table.reciprocal) {
-    return Status::InvalidArgument(
-        fmt::format("`reciprocal` is for decoders with relations; {} has none", job.kind->name));
-  }
-  // Decoders with weights of their own cannot be made without a file.
-  auto made = job.kind->make({.dim = table.dim, .file = TensorFile()});
-  if (made) job.made = *std::move(made);
-  job.decoder = dynamic_cast<const QueryDecoder*>(job.made.get());
+Status MakeDecoder(const LinkTrainOptions& link, TableJob& job) {
+  RHIZOME_ASSIGN_OR_RETURN(static_cast<LinkDecoding&>(job),
+                           MakeLinkDecoding(link, "complex", *job.graph));
   if (job.decoder == nullptr)
     return Status::Unsupported(fmt::format(
         "`decoder={}`: tables are trained with decoders whose negatives share a query, such as "
         "complex",
         job.kind->name));
+  const std::size_t width = job.step.relation_width;
+  if (width != 0) job.step.relation_stride += RowOptimizer::StateFloats(job.optimizer.kind, width);
   return Status::Ok();
 }
 
 std::string Describe(const TableJob& job, const TrainOptions& options) {
-  const TableModelOptions& table = options.table;
+  const LinkTrainOptions& link = options.link;
   return nlohmann::json{{"job", "train table"},
                         {"store", job.store->id().ToString()},
                         {"state", job.graph->StateWith({}).ToString()},
                         {"generation", job.store->manifest().generation},
-                        {"dim", table.dim},
-                        {"decoder", table.decoder},
-                        {"reciprocal", table.reciprocal},
-                        {"loss", static_cast<int>(table.loss)},
-                        {"margin", table.margin},
-                        {"n3", table.n3},
-                        {"negatives", table.negatives},
-                        {"negative_sources", table.negative_sources},
+                        {"dim", link.dim},
+                        {"decoder", job.kind->name},
+                        {"reciprocal", link.reciprocal},
+                        {"loss", static_cast<int>(link.loss)},
+                        {"margin", link.margin},
+                        {"n3", link.n3},
+                        {"negatives", job.batching.negatives},
+                        {"negative_sources", link.negative_sources},
                         {"batch_size", job.batching.batch_size},
                         {"optimizer", RowOptimizerName(job.optimizer.kind)},
                         {"learning_rate", options.learning.learning_rate},
                         {"seed", options.learning.seed}}
       .dump();
 }
-
-/// Fills a row with uniform numbers in (-limit, limit).
-void FillUniform(const RandomKey& key, float limit, std::span<float> row) {
-  CounterRandom random(key);
-  for (float& x : row) x = static_cast<float>(2 * random.Unit() - 1) * limit;
-}
-
-/// Half the width of the range of first numbers. For distances as in TransE's paper (Bordes et
-/// al., NeurIPS 2013, algorithm 1); products have a standard deviation of .1.
-float Limit(const TableJob& job) {
-  const bool product = job.decoder->combination() == Combination::kDot;
-  return product ? 0.1F * std::numbers::sqrt3_v<float>
-                 : 6 / std::sqrt(static_cast<float>(job.dim()));
-}
-
-// Streams of random numbers of a training; LinkBatches uses others.
-constexpr std::uint32_t kRowStream = 101;
-constexpr std::uint32_t kRelationStream = 102;
 
 }  // namespace
 
@@ -165,11 +118,12 @@ Result<TableJob> OpenTableJob(const TrainOptions& options) {
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
                                        {.scratch = options.job.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(std::as_const(*job.store), {}));
-  RHIZOME_RETURN_IF_ERROR(MakeDecoder(options.table, job));
+  RHIZOME_RETURN_IF_ERROR(MakeDecoder(options.link, job));
   job.batching.batch_size = options.minibatch()->batch_size;
   job.batching.seed = options.learning.seed;
-  job.batching.negatives = options.table.negatives;
-  auto mixture = ParseNegativeMixture(options.table.negative_sources);
+  constexpr std::uint64_t kUsualNegatives = 512;
+  job.batching.negatives = options.link.negatives == 0 ? kUsualNegatives : options.link.negatives;
+  auto mixture = ParseNegativeMixture(options.link.negative_sources);
   if (!mixture) return Fail(mixture.error().WithContext("`negative_sources`"));
   job.batching.mixture = *std::move(mixture);
   RHIZOME_ASSIGN_OR_RETURN(job.batches, LinkBatches::Of(job.graph, job.batching));
@@ -181,29 +135,18 @@ Result<TableJob> OpenTableJob(const TrainOptions& options) {
 }
 
 std::vector<float> FirstRelations(const TableJob& job, std::uint64_t seed) {
-  const std::size_t width = job.step.relation_width;
   const std::size_t stride = job.step.relation_stride;
   std::vector<float> rows(job.relation_rows() * stride);
-  // Narrower rows are angles.
-  const float limit = width < job.dim() ? std::numbers::pi_v<float> : Limit(job);
-  for (std::size_t r = 0; width != 0 && r < job.relation_rows(); ++r)
-    FillUniform({.seed = seed, .vertex = r, .stream = kRelationStream}, limit,
-                std::span(rows).subspan(r * stride, width));
+  for (std::size_t r = 0; stride != 0 && r < job.relation_rows(); ++r)
+    SetFirstRelationRow(job, seed, r, std::span(rows).subspan(r * stride, job.step.relation_width));
   return rows;
-}
-
-void FirstValue(const TableJob& job, std::uint64_t seed, VertexId vertex, std::span<float> value) {
-  FillUniform({.seed = seed, .vertex = static_cast<std::uint64_t>(vertex), .stream = kRowStream},
-              Limit(job), value);
 }
 
 TensorFile DecoderFile(const TableJob& job, std::span<const float> relations) {
   TensorFile file;
-  file.metadata["decoder"] = job.kind->name;
+  file.metadata = DecoderMetadata(job);
   const std::size_t width = job.step.relation_width;
   if (width == 0) return file;
-  file.metadata["relation_names"] = nlohmann::json(RelationNames(*job.graph)).dump();
-  file.metadata["reciprocal"] = job.step.reciprocal ? "true" : "false";
   NamedTensor& tensor = file.tensors["relations"];
   tensor.shape = {static_cast<std::int64_t>(job.relation_rows()), static_cast<std::int64_t>(width)};
   for (std::size_t r = 0; r < job.relation_rows(); ++r) {

@@ -8,8 +8,7 @@
 #include "cache/job/safetensors.h"
 #include "cache/tables/link_batches.h"
 #include "cache/tables/row_optimizer.h"
-#include "gnn/links/decoder.h"
-#include "gnn/tables/link_step.h"
+#include "gnn/tables/link_decoding.h"
 #include "rhizome/graph.h"
 #include "rhizome/store.h"
 #include "rhizome/train_options.h"
@@ -18,20 +17,15 @@ namespace rhizome {
 inline namespace internal {
 
 /// Open resources of a training of a table.
-struct TableJob {
+struct TableJob : LinkDecoding {
   std::unique_ptr<Store> store;
   std::shared_ptr<const GraphSnapshot> graph;
   std::unique_ptr<LinkBatches> batches;
   LinkBatchOptions batching;
-  const DecoderKind* kind = nullptr;
-  std::unique_ptr<PairDecoder> made;
-  const QueryDecoder* decoder = nullptr;  ///< `made`
-  LinkStep::Options step;
   RowOptimizerOptions optimizer;
   std::string description;  ///< of everything that the rows depend on
 
   std::size_t dim() const { return decoder->dim(); }
-  std::size_t relation_rows() const { return step.relations * (step.reciprocal ? 2 : 1); }
 };
 
 /// Checks the options, and opens the store, its graph, the batches and the decoder. Errors:
@@ -42,9 +36,6 @@ Result<TableJob> OpenTableJob(const TrainOptions& options);
 /// Returns the first rows of the relations, with the states of their optimiser:
 /// [relation_rows, step.relation_stride].
 std::vector<float> FirstRelations(const TableJob& job, std::uint64_t seed);
-
-/// Sets the first value of the row of a vertex, [dim].
-void FirstValue(const TableJob& job, std::uint64_t seed, VertexId vertex, std::span<float> value);
 
 /// Returns the decoder as a file. `relations` as FirstRelations.
 TensorFile DecoderFile(const TableJob& job, std::span<const float> relations);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/link_training.h"
 #include "rhizome/status.h"
-#include "rhizome/table_model.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -34,7 +34,7 @@ struct TableMemory {
 /// Bytes of a batch that waits, and of its accesses in the schedule.
 std::uint64_t WaitingBytes(const TableJob& job) {
   constexpr std::uint64_t kAccessBytes = sizeof(CacheKey) + 20;
-  return job.batches->max_rows() * kAccessBytes + job.batching.batch_size * sizeof(Triple) +
+  return job.batches->max_rows() * kAccessBytes + job.batching.batch_size * sizeof(VertexPair) +
          2 * job.batching.negatives * sizeof(VertexId);
 }
 
@@ -169,7 +169,8 @@ Result<std::unique_ptr<RowTable>> TableTraining::OpenTable(const Path& folder,
   const std::uint64_t seed = options_.learning.seed;
   progress_.relations = FirstRelations(job_, seed);
   const auto fill = [&](std::uint64_t row, std::span<std::byte> bytes) {
-    FirstValue(job_, seed, vertices[row], {reinterpret_cast<float*>(bytes.data()), job_.dim()});
+    SetFirstVertexRow(job_, seed, static_cast<std::uint64_t>(vertices[row]),
+                      {reinterpret_cast<float*>(bytes.data()), job_.dim()});
   };
   return RowTable::Create(fs, folder, kTableName, options, fill);
 }
@@ -285,7 +286,7 @@ Status TableTraining::Finish(const Path& folder) {
     RHIZOME_RETURN_IF_ERROR(SaveSafetensors(out, DecoderFile(job_, progress_.relations)));
     report_.decoder_file = options_.job.out.string();
   }
-  const std::string& array = options_.table.out_array;
+  const std::string& array = options_.link.out_array;
   if (array.empty()) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(RowTable* const table, cache_->Flush());
   RHIZOME_RETURN_IF_ERROR(
@@ -307,8 +308,8 @@ Result<TrainReport> TrainTable(const TrainOptions& options, const JobControl& co
   table.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   RHIZOME_ASSIGN_OR_RETURN(const TableJob job, OpenTableJob(options));
-  if (!options.table.out_array.empty()) {
-    RHIZOME_RETURN_IF_ERROR(CheckNewArray(job, options.table.out_array));
+  if (!options.link.out_array.empty()) {
+    RHIZOME_RETURN_IF_ERROR(CheckNewArray(*job.store, options.link.out_array));
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job.store->fs(), options.store));
   } else if (options.job.note) {
     options.job.note("no `out_array`: the rows are lost when the training ends");

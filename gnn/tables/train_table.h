@@ -7,7 +7,7 @@
 namespace rhizome {
 inline namespace internal {
 
-/// Trains a table (TableModelOptions) on the edges of a store. The rows are in the job's folder, in
+/// Trains a table (LinkTrainOptions) on the edges of a store. The rows are in the job's folder, in
 /// the order in which the batches need them; a TableCache holds as many as the memory allows. The
 /// rows do not depend on memory or threads, nor on interruptions (JobOptions::checkpoint_every,
 /// resume). Errors: kInvalidArgument, naming the option; kOutOfMemory, `memory_bytes` holds no

@@ -23,6 +23,7 @@ Status BestModel::Offer(const BestEpoch& epoch, const Model& model) {
   best_ = epoch;
   if (out_.empty()) return Status::Ok();
   TensorFile file = model.ToFile();
+  file.metadata.insert(metadata_.begin(), metadata_.end());
   if (task_ != Task::kMulticlass) file.metadata[kTaskMetadataKey] = TaskName(task_);
   SetDirection(direction_, file);
   SetClassNames(classes_, file);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,14 +29,15 @@ struct BestEpoch {
 class BestModel {
  public:
   /// If `out` is empty, no file is written. `direction`: the lists of the training. `classes` are
-  /// the names of the classes, or empty.
+  /// the names of the classes, or empty. `metadata`: further entries of the file's metadata.
   BestModel(Path out, Task task, Metric monitor, Direction direction = Direction::kIn,
-            std::vector<std::string> classes = {})
+            std::vector<std::string> classes = {}, std::map<std::string, std::string> metadata = {})
       : out_(std::move(out)),
         task_(task),
         monitor_(monitor),
         direction_(direction),
-        classes_(std::move(classes)) {}
+        classes_(std::move(classes)),
+        metadata_(std::move(metadata)) {}
 
   /// Writes the model atomically if it is better than the models of other seeds, or a later epoch
   /// of the seed that wrote the file. The file's metadata names the task (kTaskMetadataKey), except
@@ -57,6 +59,7 @@ class BestModel {
   const Metric monitor_;
   const Direction direction_;
   const std::vector<std::string> classes_;
+  const std::map<std::string, std::string> metadata_;
   std::optional<BestEpoch> best_;
 };
 

@@ -62,14 +62,6 @@ void VisitOutcome(Outcome& o, const Visit& visit) {
   visit("seeds", o.seeds);
 }
 
-template <typename Progress, typename Visit>
-void VisitNumbers(Progress& p, const Visit& visit) {
-  visit("done", p.done);
-  visit("best_epoch", p.best_epoch);
-  visit("best_accuracy", p.best_value);  // the field's name in older versions
-  visit("best_loss", p.best_loss);
-}
-
 /// Writes each field to `json`; doubles keep every bit.
 auto Into(Json& json) {
   return [&json](const char* name, const auto& value) { json[name] = value; };
@@ -78,6 +70,27 @@ auto Into(Json& json) {
 /// Reads each field from `json`; throws Json's exceptions if one is missing or has another type.
 auto From(const Json& json) {
   return [&json](const char* name, auto& value) { json.at(name).get_to(value); };
+}
+
+/// Writes an outcome; a metric only if an objective measured one, which older versions had not.
+Json OutcomeJson(const BatchOutcome& outcome) {
+  Json json;
+  VisitOutcome(outcome, Into(json));
+  if (outcome.metric_sum != 0) json["metric_sum"] = outcome.metric_sum;
+  return json;
+}
+
+void TakeOutcome(const Json& json, BatchOutcome& outcome) {
+  VisitOutcome(outcome, From(json));
+  if (json.contains("metric_sum")) json.at("metric_sum").get_to(outcome.metric_sum);
+}
+
+template <typename Progress, typename Visit>
+void VisitNumbers(Progress& p, const Visit& visit) {
+  visit("done", p.done);
+  visit("best_epoch", p.best_epoch);
+  visit("best_accuracy", p.best_value);  // the field's name in older versions
+  visit("best_loss", p.best_loss);
 }
 
 constexpr const char* kValidMetrics = "valid_metrics";
@@ -151,8 +164,8 @@ std::string EncodeProgress(const Checkpoint& checkpoint) {
   json["epochs"] = Json::array();
   for (const EpochReport& epoch : progress.epochs) json["epochs"].push_back(ReportJson(epoch));
   json["current"] = ReportJson(progress.current);
-  VisitOutcome(progress.train, Into(json["train"]));
-  VisitOutcome(progress.valid, Into(json["valid"]));
+  json["train"] = OutcomeJson(progress.train);
+  json["valid"] = OutcomeJson(progress.valid);
   json["steps"] = checkpoint.learner.steps;
   return json.dump();
 }
@@ -163,8 +176,8 @@ void DecodeProgress(const std::string& text, Checkpoint& checkpoint) {
   VisitNumbers(progress, From(json));
   for (const Json& epoch : json.at("epochs")) progress.epochs.push_back(ReportFrom(epoch));
   progress.current = ReportFrom(json.at("current"));
-  VisitOutcome(progress.train, From(json.at("train")));
-  VisitOutcome(progress.valid, From(json.at("valid")));
+  TakeOutcome(json.at("train"), progress.train);
+  TakeOutcome(json.at("valid"), progress.valid);
   json.at("steps").get_to(checkpoint.learner.steps);
 }
 

@@ -41,6 +41,7 @@ Learner::Learner(Model& model, const Labels& labels, const LearnerOptions& optio
     : model_(model),
       seed_(options.learning.seed),
       loss_(labels, options.class_weights, options.learning.loss.label_smoothing),
+      objective_(options.objective),
       optimizer_(model, options.learning) {}
 
 Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerInputs& inputs) {
@@ -48,9 +49,9 @@ Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerI
   const RunMode mode{&dropout_seed};
   const torch::Tensor scores =
       model_.Scores(model_.FirstRows(minibatch, inputs.features, mode), inputs.graphs, mode);
-  const torch::Tensor loss = loss_.Of(scores, minibatch);
+  const torch::Tensor loss = LossOf(scores, minibatch);
   optimizer_.Step(loss);
-  return {.scores = scores.detach(), .loss = loss.detach()};
+  return {.scores = scores.detach(), .loss = loss.detach(), .examples = ExamplesOf(minibatch)};
 }
 
 Learner::Begun Learner::BeginEvaluating(const Minibatch& minibatch,
@@ -58,7 +59,15 @@ Learner::Begun Learner::BeginEvaluating(const Minibatch& minibatch,
   const torch::NoGradGuard guard;
   const torch::Tensor scores =
       model_.Scores(model_.FirstRows(minibatch, inputs.features, {}), inputs.graphs, {});
-  return {.scores = scores, .loss = loss_.Of(scores, minibatch)};
+  return {.scores = scores, .loss = LossOf(scores, minibatch), .examples = ExamplesOf(minibatch)};
+}
+
+BatchOutcome Learner::Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const {
+  const Begun begun = BeginEvaluating(minibatch, InputsOf(minibatch));
+  if (objective_ == nullptr) return Finish(minibatch, begun, &sink);
+  BatchOutcome outcome = Finish(minibatch, begun, nullptr);
+  outcome.metric_sum = objective_->Measure(begun.scores, minibatch);
+  return outcome;
 }
 
 std::size_t Learner::gradient_size() const {
@@ -118,8 +127,8 @@ void Learner::Step(const MinibatchGradient& sum, std::uint64_t minibatches) {
 BatchOutcome Learner::Finish(const Minibatch& minibatch, const Begun& begun,
                              VertexScoreSink* sink) {
   if (sink != nullptr) GiveScores(minibatch, begun.scores, *sink);
-  return {.loss_sum = begun.loss.item<double>() * static_cast<double>(minibatch.seed_count),
-          .seeds = minibatch.seed_count};
+  return {.loss_sum = begun.loss.item<double>() * static_cast<double>(begun.examples),
+          .seeds = begun.examples};
 }
 
 }  // namespace internal

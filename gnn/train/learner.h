@@ -7,6 +7,7 @@
 #include "cache/feed/vertex_score_sink.h"
 #include "gnn/models/model.h"
 #include "gnn/ops/torch.h"
+#include "gnn/train/objective.h"
 #include "gnn/train/optimizer.h"
 #include "gnn/train/task_loss.h"
 #include "rhizome/loader.h"
@@ -17,8 +18,9 @@ inline namespace internal {
 
 /// Outcome of one minibatch.
 struct BatchOutcome {
-  double loss_sum = 0;  ///< mean loss times the number of seeds
-  std::uint64_t seeds = 0;
+  double loss_sum = 0;      ///< mean loss times the number of seeds
+  std::uint64_t seeds = 0;  ///< with an Objective: examples
+  double metric_sum = 0;    ///< Objective::Measure; 0 otherwise
 };
 
 /// Gradient of a minibatch in a step that several minibatches share: sums over its seeds, to be
@@ -41,6 +43,7 @@ struct LearnerInputs {
 struct LearnerOptions {
   const LearningOptions& learning;        ///< its seed is the seed of dropout
   std::vector<float> class_weights = {};  ///< as for TaskLoss
+  Objective* objective = nullptr;         ///< null: the loss of the labels' task
 };
 
 /// Trains and evaluates a model on minibatches: computes the task's loss over the seeds, then
@@ -59,15 +62,15 @@ class Learner {
     return Finish(minibatch, BeginLearning(minibatch, InputsOf(minibatch)), sink);
   }
 
-  /// Computes the loss without dropout, and passes the seeds' scores to `sink`.
-  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const {
-    return Finish(minibatch, BeginEvaluating(minibatch, InputsOf(minibatch)), &sink);
-  }
+  /// Computes the loss without dropout, and passes the seeds' scores to `sink`; with an objective,
+  /// measures instead.
+  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const;
 
   // Learn and Evaluate in two parts. When the first part returns, a device may still be computing,
   // and only the work queued there still reads `inputs`. Finish waits for it.
   struct Begun {
     torch::Tensor scores, loss;
+    std::uint64_t examples = 0;
   };
   Begun BeginLearning(const Minibatch& minibatch, const LearnerInputs& inputs);
   Begun BeginEvaluating(const Minibatch& minibatch, const LearnerInputs& inputs) const;
@@ -98,6 +101,13 @@ class Learner {
   Status RestoreState(const LearnerState& state) { return optimizer_.RestoreState(state); }
 
  private:
+  torch::Tensor LossOf(const torch::Tensor& scores, const Minibatch& minibatch) const {
+    return objective_ != nullptr ? objective_->Loss(scores, minibatch)
+                                 : loss_.Of(scores, minibatch);
+  }
+  std::uint64_t ExamplesOf(const Minibatch& minibatch) const {
+    return objective_ != nullptr ? objective_->Examples(minibatch) : minibatch.seed_count;
+  }
   std::uint64_t DropoutSeed(const Minibatch& minibatch) const {
     return seed_ * 0x9e3779b97f4a7c15u + minibatch.tag;
   }
@@ -105,6 +115,7 @@ class Learner {
   Model& model_;
   const std::uint64_t seed_;
   const TaskLoss loss_;
+  Objective* const objective_;
   Optimizer optimizer_;
 };
 

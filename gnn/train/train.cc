@@ -144,9 +144,10 @@ std::uint64_t BytesInReach(const DeviceFeedOptions& device, const FeedPipelineOp
   return (frames + feed.held_rows) * device.row_bytes();
 }
 
-/// Trains with the planned feed. `on_device`: absent if the CPU computes.
-Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
-                 const std::optional<DeviceFeedOptions>& on_device) {
+/// Trains with the planned feed. `on_device`: absent if the CPU computes. `objective`: null for the
+/// loss of the task.
+Status RunEpochs(const OneTraining& one, const TrainingSeeds& seeds, FeedPlan feed,
+                 const std::optional<DeviceFeedOptions>& on_device, Objective* objective) {
   const auto& [job, options, scratch, run_options, held_bytes, report, control, device] = one;
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
@@ -161,19 +162,16 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
     RHIZOME_ASSIGN_OR_RETURN(device_feed, DeviceFeed::Open(*device, where));
     feed.pipeline.on_superbatch = [&](const Trace& rows) { return device_feed->Announce(rows); };
   }
-  MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace,
+  TrainingRunOptions of_run = run_options;
+  of_run.learner.objective = objective;
+  MinibatchSteps steps(*job.model, job.labels, of_run.learner, feed.pipeline.trace,
                        device_feed.get());
-  TrainingRun run(*job.model, job.labels, run_options, plan.counts(), steps);
-  // The pipeline advances a copy of the plan on its own thread; the run counts steps on this
-  // thread.
-  EpochPlan seeds = plan;
+  TrainingRun run(*job.model, job.labels, of_run, seeds.counts, steps);
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
-  seeds.Skip(run.progress().done);
   {
     RHIZOME_ASSIGN_OR_RETURN(
         const std::unique_ptr<FeedPipeline> pipeline,
-        FeedPipeline::Open(
-            *job.graph, feed.pipeline, [seeds]() mutable { return seeds.Next(); }, control));
+        FeedPipeline::Open(*job.graph, feed.pipeline, seeds.after(run.progress().done), control));
     steps.ReadFrom(*pipeline);
     const Status status = run.Run(control);
     TakeProgress(run, report);
@@ -210,7 +208,15 @@ Status TrainOnMinibatches(const OneTraining& one) {
                                       on_device ? &*on_device : nullptr));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
-  RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed), on_device));
+  // The pipeline advances a copy of the plan on its own thread; the run counts steps on this
+  // thread.
+  const auto after = [&plan](std::uint64_t done) -> FeedPipeline::NextSeeds {
+    EpochPlan rest = plan;
+    rest.Skip(done);
+    return [rest]() mutable { return rest.Next(); };
+  };
+  RHIZOME_RETURN_IF_ERROR(RunEpochs(one, {.counts = plan.counts(), .stream = {}, .after = after},
+                                    std::move(feed), on_device, nullptr));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
   return options.learning.test ? EvaluateBestWeights(one, memory.cache_bytes, one.control)
                                : Status::Ok();
@@ -304,6 +310,12 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
 
 }  // namespace
 
+Status TrainOnSeeds(const OneTraining& one, const TrainingSeeds& seeds, Objective& objective) {
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanTrainingFeed(one, seeds.stream, objective));
+  one.report.minibatches = seeds.counts.train + seeds.counts.valid;
+  return RunEpochs(one, seeds, std::move(feed), {}, &objective);
+}
+
 Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
   if (!one.options.job.resume) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
@@ -348,6 +360,12 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
 
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
                                const JobControl& control, const ComputeDeviceFactory& open) {
+  return TrainModel(options, once, {}, control, open);
+}
+
+Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
+                               const PrepareJob& prepare, const JobControl& control,
+                               const ComputeDeviceFactory& open) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
@@ -358,7 +376,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
     RHIZOME_ASSIGN_OR_RETURN(device, open());
   }
   SetTorchThreads(options.resources.threads);
-  RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
+  RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options, prepare));
   report.task = job.labels.task;
   report.class_names = job.class_names;
   report.monitor = job.monitor;
@@ -367,13 +385,14 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   report.weights = WeightsOf(*job.model);
   report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.model.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(report.ignored,
-                             IgnoredFacts(*job.graph, {.sampling = options.data.sampling,
-                                                       .edge_weights = job.sampling.edge_weights,
-                                                       .vertex_types = !job.inputs.empty() ||
-                                                                       job.model->by_vertex_type(),
-                                                       .edge_types = job.model->typed(),
-                                                       .training = job.train}));
+    RHIZOME_ASSIGN_OR_RETURN(
+        report.ignored,
+        IgnoredFacts(*job.graph,
+                     {.sampling = options.data.sampling,
+                      .edge_weights = job.sampling.edge_weights,
+                      .vertex_types = !job.inputs.empty() || job.model->by_vertex_type(),
+                      .edge_types = job.model->typed() || job.decoder_by_relation,
+                      .training = job.train}));
   }
   report.direction = options.data.sampling.walked();
   report.edge_weights = job.sampling.edge_weights;
@@ -389,7 +408,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   if (resumes && (transport == nullptr || transport->rank() == 0)) scratch->Keep();
   JobState state{.scratch = *scratch,
                  .best = BestModel(AbsolutePath(job.store->fs(), options.job.out), job.labels.task,
-                                   job.monitor, report.direction, job.class_names),
+                                   job.monitor, report.direction, job.class_names, job.metadata),
                  .once = once,
                  .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);

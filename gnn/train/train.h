@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "cache/feed/feed_profile.h"
 #include "gnn/ops/compute_device.h"
+#include "gnn/train/objective.h"
 #include "gnn/train/train_job.h"
 #include "gnn/train/training_run.h"
 #include "rhizome/job_control.h"
@@ -24,6 +26,19 @@ struct OneTraining {
   const JobControl& control;
   const ComputeDevice* device = nullptr;  ///< null: the CPU
 };
+
+/// The minibatches of a training run.
+struct TrainingSeeds {
+  EpochCounts counts;
+  SeedStream stream;  ///< from the first minibatch, to plan the memory
+
+  /// Returns the minibatches after the first `done`. It is called once.
+  std::function<FeedPipeline::NextSeeds(std::uint64_t done)> after;
+};
+
+/// Trains with one seed on the CPU, with an objective instead of a task's loss, and completes the
+/// report. Errors: see TrainModel.
+Status TrainOnSeeds(const OneTraining& one, const TrainingSeeds& seeds, Objective& objective);
 
 /// Trains and measures with one seed, and completes the report.
 using TrainOnce = std::function<Status(const OneTraining& one)>;
@@ -47,6 +62,11 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
 /// As above, with a custom training loop.
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
                                const JobControl& control,
+                               const ComputeDeviceFactory& open = OpenCudaComputeDevice);
+
+/// As above, for a job without labels, which `prepare` completes (OpenTrainJob).
+Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
+                               const PrepareJob& prepare, const JobControl& control,
                                const ComputeDeviceFactory& open = OpenCudaComputeDevice);
 
 }  // namespace internal

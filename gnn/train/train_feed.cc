@@ -44,9 +44,11 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
   return feed;
 }
 
-Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
-                                  FeedPipelineOptions pipeline, std::uint32_t superbatch,
-                                  const DeviceFeedOptions* on_device) {
+namespace {
+
+/// Describes the job of a training to the planner of the memory.
+FeedJob TrainingFeedJob(const OneTraining& one, FeedPipelineOptions pipeline,
+                        std::uint32_t superbatch, const DeviceFeedOptions* on_device) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
   const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
@@ -64,17 +66,19 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                                            ? DeviceFrames::kScheduleBytesPerAccess
                                            : 0;
   const FeedOptions& settings = options.minibatch()->feed;
-  const FeedJob feed_job{.graph = *job.graph,
-                         .pipeline = std::move(pipeline),
-                         .fixed = {.cache_bytes = settings.cache_bytes,
-                                   .superbatch = superbatch,
-                                   .neighbor_cache_bytes = settings.neighbor_cache_bytes,
-                                   .in_turn = InTurn(settings, on_device)},
-                         .memory_bytes = options.resources.memory_bytes,
-                         .held_bytes = held_bytes,
-                         .compute_bytes = compute_bytes,
-                         .other_schedule_bytes = schedule_bytes};
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
+  return {.graph = *job.graph,
+          .pipeline = std::move(pipeline),
+          .fixed = {.cache_bytes = settings.cache_bytes,
+                    .superbatch = superbatch,
+                    .neighbor_cache_bytes = settings.neighbor_cache_bytes,
+                    .in_turn = InTurn(settings, on_device)},
+          .memory_bytes = options.resources.memory_bytes,
+          .held_bytes = held_bytes,
+          .compute_bytes = compute_bytes,
+          .other_schedule_bytes = schedule_bytes};
+}
+
+void TakePlan(const FeedPlan& feed, TrainReport& report) {
   report.profile = feed.profile;
   report.superbatch = feed.memory.superbatch;
   report.overlap = feed.pipeline.overlap;
@@ -84,6 +88,28 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                    .schedules = feed.memory.superbatch * feed.needs.schedule_bytes,
                    .cache = feed.memory.cache_bytes,
                    .neighbor_cache = feed.memory.neighbor_cache_bytes};
+}
+
+}  // namespace
+
+Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
+                                  FeedPipelineOptions pipeline, std::uint32_t superbatch,
+                                  const DeviceFeedOptions* on_device) {
+  const FeedJob job = TrainingFeedJob(one, std::move(pipeline), superbatch, on_device);
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, plan, one.control));
+  TakePlan(feed, one.report);
+  return feed;
+}
+
+Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const SeedStream& seeds,
+                                  const Objective& objective) {
+  const std::uint32_t superbatch = one.options.minibatch()->feed.superbatch;
+  FeedJob job = TrainingFeedJob(one, TrainingPipeline(one), superbatch, nullptr);
+  job.compute_bytes = [model = job.compute_bytes, &objective](const Minibatch& minibatch) {
+    return model(minibatch) + objective.StepBytes(minibatch);
+  };
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, seeds, one.control));
+  TakePlan(feed, one.report);
   return feed;
 }
 

@@ -31,6 +31,10 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                                   FeedPipelineOptions pipeline, std::uint32_t superbatch,
                                   const DeviceFeedOptions* device = nullptr);
 
+/// As above, for minibatches of an objective, which the CPU computes.
+Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const SeedStream& seeds,
+                                  const Objective& objective);
+
 /// Copies to the report how rows, and lists that are on disk, were read.
 void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& report);
 

@@ -39,6 +39,17 @@ Status CheckInputsMode(const TrainOptions& options) {
                   other));
 }
 
+Status CheckLabelNames(const TrainOptions& options) {
+  if (options.data.labels.empty() || options.data.split.empty())
+    return Status::InvalidArgument("the arrays of labels and of the split must be named");
+  for (const std::string& features : FeatureArrays(options.data.features, options.data.inputs)) {
+    if (options.data.labels != features) continue;
+    return Status::InvalidArgument(
+        fmt::format("array {} cannot be both features and labels", options.data.labels));
+  }
+  return Status::Ok();
+}
+
 Status CheckTrainOptions(const TrainOptions& options) {
   const std::vector<std::int64_t> fanouts = FanoutsOf(options);
   const std::size_t hops =
@@ -48,14 +59,7 @@ Status CheckTrainOptions(const TrainOptions& options) {
         fmt::format("{} fanouts for {} layers; give one for each layer, such as `fanouts=10,10`",
                     hops, options.model.layers));
   }
-  if (options.data.labels.empty() || options.data.split.empty()) {
-    return Status::InvalidArgument("the arrays of labels and of the split must be named");
-  }
-  for (const std::string& features : FeatureArrays(options.data.features, options.data.inputs)) {
-    if (options.data.labels != features) continue;
-    return Status::InvalidArgument(
-        fmt::format("array {} cannot be both features and labels", options.data.labels));
-  }
+  if (options.learning.task != Task::kLink) RHIZOME_RETURN_IF_ERROR(CheckLabelNames(options));
   RHIZOME_RETURN_IF_ERROR(CheckInputsMode(options));
   if (options.learning.epochs > EpochPlan::kMaxEpochs) {
     return Status::InvalidArgument(fmt::format("{} epochs; at most {} are possible",
@@ -187,11 +191,25 @@ Result<Labels> FindLabels(const TrainJob& job, const TrainOptions& options) {
                  : "name an array with classes or values (`labels`), or ingest a column 'label'"));
 }
 
+/// Reads the labels, and sets the vertices of both sets, the task and what depends on it.
+Status ReadTrainLabels(const TrainOptions& options, TrainJob& job) {
+  RHIZOME_ASSIGN_OR_RETURN(job.labels, FindLabels(job, options));
+  RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.graph, options.data.labels));
+  job.train = job.labels.Members(*job.graph, Split::kTrain);
+  job.valid = job.labels.Members(*job.graph, Split::kValid);
+  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(job.train, options.data.split));
+  job.monitor = options.learning.monitor.value_or(MainMetric(job.labels.task));
+  RHIZOME_RETURN_IF_ERROR(CheckTask(options, job));
+  RHIZOME_ASSIGN_OR_RETURN(job.class_weights,
+                           ClassWeights(options.learning.loss.class_weights, job.labels));
+  return Status::Ok();
+}
+
 }  // namespace
 
 // Checks the options, then opens and checks the inputs in this order: store, graph, features,
-// labels, sampling, training and validation set, task, class weights, `init`, and the model.
-Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
+// labels, training and validation set, sampling, task, class weights, `init`, and the model.
+Result<TrainJob> OpenTrainJob(const TrainOptions& options, const PrepareJob& prepare) {
   RHIZOME_RETURN_IF_ERROR(CheckTrainOptions(options));
   TrainJob job;
   RHIZOME_ASSIGN_OR_RETURN(job.store,
@@ -203,16 +221,14 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has no vertices to train on; put some first", options.store.string())));
   RHIZOME_RETURN_IF_ERROR(FindInputs(options, job));
-  RHIZOME_ASSIGN_OR_RETURN(job.labels, FindLabels(job, options));
-  RHIZOME_ASSIGN_OR_RETURN(job.class_names, ReadClassNames(*job.graph, options.data.labels));
+  if (prepare) {
+    job.labels.task = Task::kLink;
+    RHIZOME_RETURN_IF_ERROR(prepare(options, job));
+    job.monitor = options.learning.monitor.value_or(MainMetric(job.labels.task));
+  } else {
+    RHIZOME_RETURN_IF_ERROR(ReadTrainLabels(options, job));
+  }
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
-  job.train = job.labels.Members(*job.graph, Split::kTrain);
-  job.valid = job.labels.Members(*job.graph, Split::kValid);
-  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(job.train, options.data.split));
-  job.monitor = options.learning.monitor.value_or(MainMetric(job.labels.task));
-  RHIZOME_RETURN_IF_ERROR(CheckTask(options, job));
-  RHIZOME_ASSIGN_OR_RETURN(job.class_weights,
-                           ClassWeights(options.learning.loss.class_weights, job.labels));
   if (!options.learning.init.empty()) {
     auto loaded = LoadSafetensors(job.store->fs(), options.learning.init);
     if (!loaded) return Fail(OfNamedFile(loaded.error(), options.learning.init));
@@ -264,6 +280,7 @@ Status MakeModel(const TrainOptions& options, TrainJob& job) {
   if (!shape.relations.empty()) RHIZOME_RETURN_IF_ERROR(CheckWeights(shape, options));
   RHIZOME_ASSIGN_OR_RETURN(job.model, Model::Create(shape, options.learning.seed));
   RHIZOME_RETURN_IF_ERROR(job.model->FitRelations(shape.relations, shape.by_side));
+  if (job.add_decoder) job.add_decoder(*job.model, options.learning.seed);
   if (!job.init) return Status::Ok();
   const Result<Model> first = Model::FromFile(job.init->file);
   if (!first)
@@ -321,6 +338,7 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
 
 StateId StateOfJob(const TrainJob& job, const TrainOptions& options) {
   std::vector<std::string> arrays = FeatureArrays(options.data.features, job.inputs);
+  if (job.labels.task == Task::kLink) return job.graph->StateWith(arrays);
   arrays.push_back(options.data.labels);
   arrays.push_back(ParseSplitReference(options.data.split)->array);
   return job.graph->StateWith(arrays);
@@ -337,8 +355,6 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
                                 {"sequence", job.graph->sequence()},
                                 {kStateField, StateOfJob(job, options).ToString()},
                                 {"features", job.features.array_id},
-                                {"labels", manifest.FindArray(options.data.labels)->array_id},
-                                {"split", SplitArrayId(manifest, options.data.split)},
                                 {"model", DescribeModelShape(job.model->shape())},
                                 {"fanouts", FanoutsOf(options)},
                                 {"batch_size", minibatch.batch_size},
@@ -346,6 +362,12 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
                                 {"learning_rate", learning.learning_rate},
                                 {"weight_decay", learning.weight_decay},
                                 {"seed", learning.seed}};
+  if (job.labels.task == Task::kLink) {
+    description["objective"] = job.objective;
+  } else {
+    description["labels"] = manifest.FindArray(options.data.labels)->array_id;
+    description["split"] = SplitArrayId(manifest, options.data.split);
+  }
   // A job that uses none of these options has the description of older versions.
   const auto add = [&](const char* name, const auto& value, const auto& usual) {
     if (value != usual) description[name] = value;
@@ -368,7 +390,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
     description["features"] = ids;
     description["inputs"] = DescribeInputs(job.inputs);
   }
-  if (options.data.split.find(':') != options.data.split.npos)
+  if (options.data.split.find(':') != options.data.split.npos && job.labels.task != Task::kLink)
     description["split_column"] = options.data.split;
   const ScheduleOptions& schedule = learning.schedule;
   const bool scheduled = schedule.kind != ScheduleKind::kConstant || schedule.warmup > 0;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,12 +36,24 @@ struct TrainJob {
   std::optional<LoadedTensorFile> init;
   std::optional<Model> model;        ///< model of the current training run
   MinibatchSamplerOptions sampling;  ///< resolved against the graph
+
+  // Fields of a training with an Objective; otherwise empty.
+  std::function<void(Model& model, std::uint64_t seed)> add_decoder = {};
+  bool decoder_by_relation = false;                  ///< the decoder has weights for each edge type
+  std::map<std::string, std::string> metadata = {};  ///< further metadata of the model file
+  std::string objective = {};  ///< description of everything that the objective depends on
 };
+
+/// Completes a job without labels: the number of scores (Labels::columns) and the fields of an
+/// objective. It is called when store, graph and features are open.
+using PrepareJob = std::function<Status(const TrainOptions& options, TrainJob& job)>;
 
 /// Checks the options, and opens store, graph, labels and features, and the model file `init`.
 /// Creates the model of the first seed. Errors: of opening each of them; kInvalidArgument, options
 /// are out of range, or contradict each other or the labels.
-Result<TrainJob> OpenTrainJob(const TrainOptions& options);
+///
+/// With `prepare`, labels and split are not read, and the task is Task::kLink.
+Result<TrainJob> OpenTrainJob(const TrainOptions& options, const PrepareJob& prepare = {});
 
 /// Creates the model in its state before training with options.seed. Errors: kInvalidArgument, the
 /// model file `init` has another shape; the message names the tensor.

@@ -21,10 +21,11 @@ constexpr double kLossBeyondReason = 10;
 void Add(const BatchOutcome& outcome, BatchOutcome& sum) {
   sum.loss_sum += outcome.loss_sum;
   sum.seeds += outcome.seeds;
+  sum.metric_sum += outcome.metric_sum;
 }
 
 double MeanLoss(const BatchOutcome& outcome) {
-  return outcome.loss_sum / static_cast<double>(outcome.seeds);
+  return outcome.loss_sum / static_cast<double>(std::max<std::uint64_t>(outcome.seeds, 1));
 }
 
 torch::Tensor TensorOf(const ScoreTable& scores) {
@@ -159,7 +160,13 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   const BatchOutcome valid = std::exchange(progress_.valid, {});
   if (valid.seeds == 0) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(steps_.Share(valid_));
-  const SplitMetrics metrics = valid_.Metrics(Split::kValid);
+  SplitMetrics metrics;
+  if (options_.learner.objective != nullptr)
+    metrics.values = {{.metric = Metric::kMrrSampled,
+                       .value = valid.metric_sum / static_cast<double>(valid.seeds),
+                       .reason = {}}};
+  else
+    metrics = valid_.Metrics(Split::kValid);
   valid_.Clear();
   epoch.valid_loss = MeanLoss(valid);
   epoch.valid_metrics = metrics.values;

@@ -10,18 +10,15 @@ inline namespace internal {
 
 namespace {
 
-/// Refuses options of tables for networks.
+/// Refuses options of tables for networks, and options of links for other tasks.
 Status CheckNoTable(const TrainOptions& options) {
-  const std::string& kind = options.model.kind;
-  if (options.learning.task == Task::kLink)
-    return Status::Unsupported(
-        fmt::format("`task=link` is for `model=table`; model {} predicts vertices", kind));
   if (options.learning.optimizer.kind == OptimizerKind::kAdagradRow)
     return Status::InvalidArgument("`optimizer=adagrad-row` is for `model=table`");
+  if (options.learning.task == Task::kLink) return Status::Ok();
   for (const std::string& field : FieldsGiven(options))
-    if (field.starts_with("table."))
+    if (field.starts_with("link."))
       return Status::InvalidArgument(
-          fmt::format("`{}` is for `model=table`; omit it with model {}", field, kind));
+          fmt::format("`{}` is for links; give `task=link`, or omit it", field));
   return Status::Ok();
 }
 

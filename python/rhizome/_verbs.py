@@ -110,7 +110,7 @@ def train(
     decay_factor: float | None = None,
     init: PathLike | None = None,
     monitor: Literal[
-        "accuracy", "f1_micro", "f1_macro", "roc_auc", "average_precision", "mae", "rmse", "r2", "loss",
+        "accuracy", "f1_micro", "f1_macro", "roc_auc", "average_precision", "mae", "rmse", "r2", "mrr_sampled", "loss",
     ] | None = None,
     min_delta: float | None = None,
     io: Literal["auto", "uring", "pread", "mmap"] | None = None,
@@ -120,6 +120,8 @@ def train(
     device_cache: Literal["belady", "static", "match", "none"] | None = None,
     sums: Literal["auto", "store", "recompute"] | None = None,
     checkpoint_seconds: float | None = None,
+    keep_seed_edges: bool = False,
+    valid: PathLike | None = None,
     link: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -179,17 +181,18 @@ def train(
         is spilled to the job's folder
     ``spill``: With ``full_graph``: arrays that remain in memory if ``memory`` does not hold all; auto: the rule that
         moves the fewest bytes; default: "auto"
-    ``dim``: With ``model`` table: numbers of a vertex's row; default: 128
-    ``decoder``: With ``model`` table: score of an edge (docs/LINKS.md): dot, distmult, complex, transe or rotate;
-        default: "complex"
-    ``reciprocal``: With ``model`` table: a second row for each relation, for the opposite direction
-    ``loss``: With ``model`` table: loss of an edge and its negatives; default: "softmax"
+    ``dim``: Links: numbers of a vertex's row; default: 128
+    ``decoder``: Links: score of an edge (docs/LINKS.md): dot, distmult, complex, transe, rotate or mlp; default:
+        complex for a table, else distmult, or dot if there is one edge type
+    ``reciprocal``: Links: a second row for each relation, for the opposite direction
+    ``loss``: Links: loss of an edge and its negatives; default: "softmax"
     ``margin``: With ``loss="margin"`` or self-adversarial: the margin; default: 9
-    ``negatives``: With ``model`` table: negatives of each batch, for each side of its edges; default: 512
-    ``negative_sources``: With ``model`` table: where negatives come from, with shares: resident (the batch's
-        partition), uniform, degree^A, in-batch; default: "resident:.5,uniform:.5"
-    ``n3``: With ``model`` table: weight of the cubes of the rows of an edge (N3); default: 0
-    ``out_array``: With ``model`` table: new array of the store that receives the rows
+    ``negatives``: Links: negatives of each batch, for each side of its edges; with mlp of each edge; default: 512, with
+        mlp 1; default: 0
+    ``negative_sources``: Links: where negatives come from, with shares: resident (the batch's partition), uniform,
+        degree^A, in-batch; default: "resident:.5,uniform:.5"
+    ``n3``: Links: weight of the cubes of the rows of an edge (N3); default: 0
+    ``out_array``: Links: new array of the store that receives the rows of all vertices
     ``job``: Name of the job and of its folder below scratch/; default: "train"
     ``scratch``: Folder for temporary files; default: in the store
     ``checkpoint_every``: Number of minibatches (with ``full_graph``: epochs) between checkpoints in the job's folder;
@@ -269,6 +272,8 @@ def train(
         layers between the first and the last; default: "auto"
     ``checkpoint_seconds``: With ``full_graph`` and ``checkpoint_every``: also write a checkpoint within an epoch at
         intervals of this many seconds; default: 60
+    ``keep_seed_edges``: Links: let message passing use the edges of the minibatch itself; for comparison
+    ``valid``: Links: file of edges that are ranked after each epoch, as 'evaluate' reads them
     ``link``: Over ranks: speed of the link of a rank in bits per second, each way, and its latency; default: "10G,50us"
     """
     return run("train", ["store"], locals())

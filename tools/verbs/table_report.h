@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rhizome/table_model.h"
+#include "rhizome/link_training.h"
 #include "tools/cli/cli.h"
 
 namespace rhizome {

@@ -100,7 +100,7 @@ void AddTrainFlags(CLI::App& verb, TrainFlags& flags, Session& session) {
                 "Train on all edges at once, one step per epoch, with exact gradients; data that "
                 "exceeds --memory is spilled to the job's folder");
   EachFullGraphField(table, flags.full_graph);
-  EachTableField(table, options.table);
+  EachLinkField(table, options.link);
   EachJobField(table, options.job);
   AddDescriptionFlags(verb, flags);
 }

@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "cache/job/process_memory.h"
+#include "index/links/link_file.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/stopwatch.h"
 #include "tools/cli/decoder_flags.h"
 #include "tools/cli/gnn_library.h"
-#include "tools/cli/link_file.h"
+#include "tools/cli/link_memory.h"
 #include "tools/cli/text.h"
 #include "tools/verbs/verbs.h"
 #include "tools/verbs/vertex_array.h"

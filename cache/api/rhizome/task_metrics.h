@@ -20,7 +20,7 @@ enum class Task : std::uint8_t {
   kMultilabel,  ///< which of several labels it has; one score (logit) per label, cross entropy
   kBinary,      ///< whether it belongs to class 1; one score (logit), cross entropy
   kRegression,  ///< one or more numbers; one score per number, squared error
-  kLink,        ///< which edges exist; of ModelSpec::kind "table"
+  kLink,        ///< which edges exist (LinkTrainOptions)
 };
 
 /// Names: "multiclass", "multilabel", "binary", "regression", "link". ParseTask returns nullopt for
@@ -39,11 +39,12 @@ enum class Metric : std::uint8_t {
   kMae,               ///< mean absolute error; mean over columns
   kRmse,              ///< root mean squared error; mean over columns
   kR2,                ///< coefficient of determination; mean over columns
+  kMrrSampled,        ///< mean of 1 / rank of the true end of an edge, among a sample of vertices
   kLoss,              ///< value that training minimises
 };
 
 /// Names: "accuracy", "f1_micro", "f1_macro", "roc_auc", "average_precision", "mae", "rmse", "r2",
-/// "loss". ParseMetric returns nullopt for any other word.
+/// "mrr_sampled", "loss". ParseMetric returns nullopt for any other word.
 std::string_view MetricName(Metric metric);
 std::optional<Metric> ParseMetric(std::string_view name);
 
@@ -51,7 +52,7 @@ std::optional<Metric> ParseMetric(std::string_view name);
 bool LargerIsBetter(Metric metric);
 
 /// Returns the metrics of a task, in order, and the one that selects the best epoch: accuracy,
-/// micro F1, ROC AUC or root mean squared error.
+/// micro F1, ROC AUC, root mean squared error or sampled MRR.
 std::vector<Metric> MetricsOf(Task task);
 Metric MainMetric(Task task);
 

@@ -51,9 +51,6 @@ struct LinkScoreReport {
   double score_seconds = 0;
 };
 
-/// Writes the next vertices to the front of `out`, as PairSource.
-using VertexSource = std::function<Result<std::size_t>(std::span<VertexId> out)>;
-
 /// The vertices that are compared with the true end of an edge.
 enum class LinkCandidates : std::uint8_t {
   kType,  ///< the vertices of the true end's type

@@ -11,11 +11,11 @@
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/job_report.h"
+#include "rhizome/link_training.h"
 #include "rhizome/minibatch_options.h"
 #include "rhizome/neighbor_sampling.h"
 #include "rhizome/policy.h"
 #include "rhizome/resource_options.h"
-#include "rhizome/table_model.h"
 #include "rhizome/task_metrics.h"
 #include "rhizome/types.h"
 
@@ -216,7 +216,7 @@ struct TrainOptions {
   ModelSpec model = {};
   LearningOptions learning = {};
   std::variant<MinibatchOptions, FullGraphOptions> mode = {};
-  TableModelOptions table = {};  ///< only for ModelSpec::kind "table"
+  LinkTrainOptions link = {};  ///< only for Task::kLink
   ResourceOptions resources = {};
   JobOptions job = {};
 

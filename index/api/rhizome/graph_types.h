@@ -191,6 +191,9 @@ struct VertexPair {
 /// out.size() only at the end. Its errors end the run and are returned unchanged.
 using PairSource = std::function<Result<std::size_t>(std::span<VertexPair> out)>;
 
+/// Writes the next vertices to the front of `out`, as PairSource.
+using VertexSource = std::function<Result<std::size_t>(std::span<VertexId> out)>;
+
 /// Storage of the topology, and of the order and the external ids, while a Graph is open.
 enum class TopologyPlace : std::uint8_t {
   kMemory,

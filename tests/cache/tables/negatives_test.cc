@@ -145,9 +145,9 @@ class NegativesTest : public ::testing::Test {
   std::shared_ptr<const GraphSnapshot> graph_;
 };
 
-std::multiset<std::tuple<VertexId, VertexId, TypeId>> AsSet(const std::vector<Triple>& edges) {
+std::multiset<std::tuple<VertexId, VertexId, TypeId>> AsSet(const std::vector<VertexPair>& edges) {
   std::multiset<std::tuple<VertexId, VertexId, TypeId>> set;
-  for (const Triple& edge : edges) set.insert({edge.src, edge.dst, edge.type});
+  for (const VertexPair& edge : edges) set.insert({edge.src, edge.dst, edge.type});
   return set;
 }
 
@@ -160,13 +160,13 @@ TEST_F(NegativesTest, GroupsHaveTheEdgesOfAScan) {
                                           {.symmetric = true}};
   for (const DrawnGraph& drawn : graphs) {
     ASSERT_NO_FATAL_FAILURE(Build(drawn));
-    std::vector<Triple> expected;
+    std::vector<VertexPair> expected;
     auto scan = EdgeScan::Open(*graph_).value();
     while (const auto entry = *scan.Next())
       expected.push_back({entry->src, entry->dst, entry->type});
     GraphEdges edges = GraphEdges::Of(graph_).value();
-    std::vector<Triple> all;
-    std::vector<Triple> read;
+    std::vector<VertexPair> all;
+    std::vector<VertexPair> read;
     for (std::uint32_t group = 0; group < edges.counts().size(); ++group) {
       std::vector<std::uint64_t> positions(edges.counts()[group]);
       std::iota(positions.begin(), positions.end(), 0);
@@ -174,9 +174,9 @@ TEST_F(NegativesTest, GroupsHaveTheEdgesOfAScan) {
       ASSERT_OK(edges.Read(group, positions, read));
       all.insert(all.end(), read.begin(), read.end());
       // The edges are in the order of the positions.
-      std::vector<Triple> one;
+      std::vector<VertexPair> one;
       for (std::size_t i = 0; i < std::min<std::size_t>(positions.size(), 20); ++i) {
-        std::vector<Triple> single;
+        std::vector<VertexPair> single;
         ASSERT_OK(edges.Read(group, std::vector<std::uint64_t>{positions[i]}, single));
         one.insert(one.end(), single.begin(), single.end());
       }

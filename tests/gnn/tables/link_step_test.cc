@@ -141,7 +141,7 @@ TEST_P(LinkStepTest, EqualsAutograd) {
     relations.set_requires_grad(true);
     auto loss = torch::zeros({}, torch::kDouble);
     auto penalty = torch::zeros({}, torch::kDouble);
-    for (const Triple& edge : in.batch.edges) {
+    for (const VertexPair& edge : in.batch.edges) {
       for (const int side : {0, 1}) {
         const bool open_src = side == 0;
         const VertexId open = open_src ? edge.src : edge.dst;

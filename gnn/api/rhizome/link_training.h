@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/export.h"
+#include "rhizome/file_system.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -21,12 +22,15 @@ enum class LinkLoss : std::uint8_t {
   kBce,              ///< cross entropy of each score
 };
 
-/// Training of a table: a row of numbers for each vertex, which is a knowledge graph embedding. It
-/// is ModelSpec::kind "table", an encoder without layers, and Task::kLink. The store's edges are
-/// the training set.
-struct TableModelOptions {
-  std::uint64_t dim = 128;          ///< numbers of a row; even for complex decoders
-  std::string decoder = "complex";  ///< see docs/LINKS.md, "Decoders"; all but mlp
+/// Training on links (Task::kLink): the store's edges are the training set. A model of kind "table"
+/// is a row of numbers for each vertex, a knowledge graph embedding: an encoder without layers. Any
+/// other kind is an encoder, whose outputs are the rows.
+struct LinkTrainOptions {
+  std::uint64_t dim = 128;  ///< numbers of a row; even for complex decoders
+
+  /// See docs/LINKS.md, "Decoders"; a table needs one other than mlp. Empty: complex for a table;
+  /// distmult for an encoder, or dot if the store has one edge type.
+  std::string decoder = {};
 
   /// Whether each relation has a second row, for edges in the opposite direction (Lacroix et al.,
   /// ICML 2018).
@@ -34,8 +38,9 @@ struct TableModelOptions {
   LinkLoss loss = LinkLoss::kSoftmax;
   double margin = 9;  ///< kSelfAdversarial and kMargin
 
-  /// Negatives for each batch and each side of its edges.
-  std::uint64_t negatives = 512;
+  /// Negatives for each side of the edges: of a batch, which all of its edges share; with mlp, of
+  /// each edge. 0: 512, or 1 with mlp.
+  std::uint64_t negatives = 0;
 
   /// Sources of negatives, with their shares. `resident`: vertices of the batch's
   /// partition; `uniform`; `degree^A`: in proportion to degree^A; `in-batch`: other ends of the
@@ -45,7 +50,15 @@ struct TableModelOptions {
   /// Weight of the sum of cubes of the moduli of the rows of an edge (Lacroix et al., ICML 2018).
   double n3 = 0;
 
-  /// Name of the new array that receives the rows at the end; empty: none.
+  /// For encoders: whether message passing sees the edges of the minibatch itself. Their scores are
+  /// then easy to learn and say little about other edges. For comparison.
+  bool keep_seed_edges = false;
+
+  /// File of edges, as `evaluate` reads them, that are ranked after each epoch against a fixed set
+  /// of vertices. Empty: none.
+  Path valid = {};
+
+  /// Name of the new array that receives the rows of all vertices at the end; empty: none.
   std::string out_array = {};
 };
 

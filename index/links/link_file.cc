@@ -1,4 +1,4 @@
-#include "tools/cli/link_file.h"
+#include "index/links/link_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,13 +7,12 @@
 #include <optional>
 #include <string_view>
 
-#include "cache/job/process_memory.h"
 #include "index/input/npy.h"
 #include "index/input/table_reader.h"
 #include "rhizome/ingest.h"
-#include "storage/base/bytes_left.h"
 
 namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// The positions of the columns of edges, and how many columns there are.
@@ -379,22 +378,6 @@ VertexSource SourceOfVertices(std::shared_ptr<Vertices> vertices) {
 
 }  // namespace
 
-LinkMemory LinkMemory::Of(std::uint64_t limit_bytes, std::uint64_t base_bytes) {
-  // Stacks and heaps of threads, buffers of readers, and pages of libtorch that are used first.
-  constexpr std::uint64_t kUncounted = std::uint64_t{12} << 20;
-  return {.limit_bytes = limit_bytes, .held_bytes = HeldBytes(base_bytes) + kUncounted};
-}
-
-std::uint64_t LinkMemory::OfJob(std::uint64_t without_limit) const {
-  return limit_bytes == 0 ? without_limit : BytesLeft(limit_bytes, held_bytes);
-}
-
-Status LinkMemory::Explain(const Status& status) const {
-  if (limit_bytes == 0 || status.code() != StatusCode::kOutOfMemory) return status;
-  return status.WithContext(fmt::format(
-      "--memory is {} bytes; the graph and the process use {} of them", limit_bytes, held_bytes));
-}
-
 Result<VertexFile> OpenVertices(const GraphSnapshot& graph, const std::string& path) {
   if (ContentExtension(path) == ".npy") {
     RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<NpyRows> rows, OpenRows(path));
@@ -408,4 +391,5 @@ Result<VertexFile> OpenVertices(const GraphSnapshot& graph, const std::string& p
   return VertexFile{SourceOfVertices(vertices), vertices->per_line()};
 }
 
+}  // namespace internal
 }  // namespace rhizome

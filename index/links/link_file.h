@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/link_scores.h"
+#include "rhizome/graph_types.h"
 #include "rhizome/status.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// How files of edges are read.
 struct LinkFileOptions {
@@ -43,21 +45,6 @@ class LinkFiles {
   const std::shared_ptr<std::uint64_t> bad_lines_ = std::make_shared<std::uint64_t>(0);
 };
 
-/// The division of --memory for a job over links.
-struct LinkMemory {
-  std::uint64_t limit_bytes = 0;  ///< 0: no limit
-  std::uint64_t held_bytes = 0;   ///< what the process holds before the job, stacks and readers
-
-  /// Measures what the process holds beyond `base_bytes`.
-  static LinkMemory Of(std::uint64_t limit_bytes, std::uint64_t base_bytes);
-
-  /// Returns the memory of the job; `without_limit` if there is no limit.
-  std::uint64_t OfJob(std::uint64_t without_limit) const;
-
-  /// Adds this division to an error about too little memory.
-  Status Explain(const Status& status) const;
-};
-
 /// Vertices of a file, and how many a line or row has.
 struct VertexFile {
   VertexSource next;
@@ -69,4 +56,5 @@ struct VertexFile {
 /// Errors: as LinkFiles::Open.
 Result<VertexFile> OpenVertices(const GraphSnapshot& graph, const std::string& path);
 
+}  // namespace internal
 }  // namespace rhizome

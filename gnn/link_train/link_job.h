@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/tables/link_batches.h"
+#include "gnn/ops/torch.h"
+#include "gnn/tables/link_decoding.h"
+#include "rhizome/graph.h"
+#include "rhizome/status.h"
+#include "rhizome/train_options.h"
+
+namespace rhizome {
+inline namespace internal {
+
+/// The vertices that the ends of validation edges are ranked among: a sample of a vertex type.
+struct ValidCandidates {
+  TypeId type = 0;
+  std::vector<VertexId> vertices;
+};
+
+/// The part of a training of an encoder on links that does not depend on its weights.
+struct LinkJob {
+  std::shared_ptr<const GraphSnapshot> graph;
+  LinkDecoding decoding;
+  LinkBatchOptions batching;
+  std::unique_ptr<LinkBatches> batches;  ///< borrowed by one thread at a time
+
+  std::vector<VertexPair> valid;            ///< edges of the validation set
+  std::vector<ValidCandidates> candidates;  ///< by type, ascending
+  std::string valid_hash;                   ///< of the validation set; empty: there is none
+
+  std::int64_t dim = 0;   ///< columns of the encoder's rows
+  bool leave_out = true;  ///< the edges of a minibatch are not used for message passing
+  bool shared() const { return decoding.decoder != nullptr; }  ///< negatives share a query
+};
+
+/// Opens what link training needs of a graph. Errors: kInvalidArgument, naming a field; errors of
+/// reading the file of validation edges; errors of LinkBatches::Of.
+Result<std::unique_ptr<LinkJob>> OpenLinkJob(const TrainOptions& options,
+                                             std::shared_ptr<const GraphSnapshot> graph);
+
+/// Returns the first weights of the decoder, by their names in its file.
+std::map<std::string, torch::Tensor> FirstDecoderWeights(const LinkJob& job, std::uint64_t seed);
+
+/// Describes everything that the objective depends on, besides the store's state.
+std::string DescribeLinkJob(const LinkJob& job, const LinkTrainOptions& options);
+
+}  // namespace internal
+}  // namespace rhizome
