@@ -1,6 +1,7 @@
 // Edge files. The reader handles one file after another (Read), as the plan says: ids in memory,
 // .npy, text lines, or entries of a matrix. It passes the ends to an IdCollector and appends type,
-// weight and attributes to an IngestedEdges, or to a spill file of blocks (SpillTo).
+// weight and attributes to an IngestedEdges, or to a spill file of blocks (SpillTo). An edge that
+// an EdgeSplitter holds out goes there instead (HoldsOut).
 
 #include "index/ingest/edge_file.h"
 
@@ -17,6 +18,7 @@
 #include "index/input/npy.h"
 #include "index/input/number.h"
 #include "index/input/table_reader.h"
+#include "index/input/table_writer.h"
 #include "index/input/value_column.h"
 #include "rhizome/graph_types.h"
 #include "storage/array/array_facts.h"
@@ -30,6 +32,7 @@ namespace {
 constexpr std::string_view kReadEdgesPhase = "read edges";
 constexpr std::string_view kWeight = "weight";
 constexpr std::string_view kTime = "time";
+constexpr std::string_view kOnlyType = "edge";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
 constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
 
@@ -71,6 +74,23 @@ struct EdgeArray {
   std::optional<std::size_t> attribute;
 };
 
+/// Returns the value of a row of an edge array with one column, as text.
+std::string EdgeValueText(const EdgeArrayFile& array, std::span<const std::byte> row) {
+  std::string text;
+  if (array.texts) {
+    std::int64_t code = 0;
+    std::memcpy(&code, row.data(), sizeof(code));
+    if (code >= 0 && static_cast<std::size_t>(code) < array.texts->size())
+      text = (*array.texts)[static_cast<std::size_t>(code)];
+    return text;
+  }
+  AppendValue({.dtype = array.dtype,
+               .null = NullOf(array.attributes),
+               .type = std::string(TypeOf(array.attributes))},
+              row, text);
+  return text;
+}
+
 /// Returns the type that the user gives a column; CheckEdgeColumns has checked it.
 std::optional<GivenType> TypeOfColumn(const IngestOptions& options, const std::string& name) {
   const auto type = ColumnTypeOf(options.types, name);
@@ -79,7 +99,8 @@ std::optional<GivenType> TypeOfColumn(const IngestOptions& options, const std::s
 
 class EdgeReader {
  public:
-  EdgeReader(IngestContext& context, IdCollector& ids) : context_(context), ids_(ids) {
+  EdgeReader(IngestContext& context, IdCollector& ids, EdgeSplitter* splitter)
+      : context_(context), ids_(ids), splitter_(splitter) {
     RHIZOME_CHECK(context.plan != nullptr);
     for (const std::string& type : context.options.edge_types) table_.type_names.Add(type);
     table_.columns.attributes = EdgeAttributesOf(context.options);
@@ -225,13 +246,15 @@ class EdgeReader {
 
   Status AddOf(const EdgeSpans& edges, std::size_t i) {
     if (edges.src.texts.empty()) return AddPair(edges.src.integers[i], edges.dst.integers[i]);
+    if (splitter_ != nullptr) splitter_->Begin();
     const std::string_view src = edges.src.texts[i];
     const std::string_view dst = edges.dst.texts[i];
     if (const auto reason = RefuseEnds(src, dst))
       return Status::InvalidArgument(
           fmt::format("{}: edge {}: {}", file_->path.string(), i, *reason));
+    const bool held = splitter_ != nullptr && HoldsOut(src, dst, {});
     AddTexts(src, dst);
-    NoteEdge();
+    if (!held) NoteEdge();
     return Status::Ok();
   }
 
@@ -337,11 +360,13 @@ class EdgeReader {
   }
 
   Status AddPair(std::int64_t src, std::int64_t dst) {
+    if (splitter_ != nullptr) splitter_->Begin();
     if (file_->src && (!InRange(src, *file_->src) || !InRange(dst, *file_->dst)))
       return Status::InvalidArgument(fmt::format("{}: edge {}: {} to {}: {}", file_->path.string(),
                                                  file_edges_, src, dst, kOutOfRange));
+    const bool held = splitter_ != nullptr && HoldsOutNumbers(src, dst, {});
     AddShifted(src, dst);
-    NoteEdge();
+    if (!held) NoteEdge();
     return Status::Ok();
   }
 
@@ -367,6 +392,72 @@ class EdgeReader {
     JoinTypedId(types[0], src, typed_src_);
     JoinTypedId(types[1], dst, typed_dst_);
     ids_.AddEdge(typed_src_, typed_dst_);
+  }
+
+  /// Asks the splitter about an edge whose columns are staged; `fields` is its line, empty if it
+  /// has none. Returns whether it is held out: then its ids must be added, but none of its columns.
+  bool HoldsOut(std::string_view src, std::string_view dst,
+                std::span<const std::string_view> fields) {
+    if (!failed_.ok()) return false;
+    const std::vector<std::string>& types = context_.options.end_types;
+    ExternalEdge edge{.src = src, .dst = dst, .type = TypeName(fields)};
+    if (!types.empty()) {
+      JoinTypedId(types[0], src, typed_src_);
+      JoinTypedId(types[1], dst, typed_dst_);
+      edge.src = typed_src_;
+      edge.dst = typed_dst_;
+    }
+    const Result<EdgeSplit> split = splitter_->SplitOf(edge);
+    if (!split) {
+      failed_ = split.error();
+      return false;
+    }
+    if (*split == EdgeSplit::kTrain) {
+      splitter_->Keep();
+      return false;
+    }
+    ++file_edges_;
+    failed_ = TakeValues(fields, edge);
+    if (failed_.ok()) failed_ = splitter_->HoldOut(*split, edge, values_);
+    return true;
+  }
+
+  /// As HoldsOut, for the numbers of the file.
+  bool HoldsOutNumbers(std::int64_t src, std::int64_t dst,
+                       std::span<const std::string_view> fields) {
+    if (file_->src) {
+      src += static_cast<std::int64_t>(file_->src->first);
+      dst += static_cast<std::int64_t>(file_->dst->first);
+    }
+    const fmt::format_int src_text(src);
+    const fmt::format_int dst_text(dst);
+    return HoldsOut({src_text.data(), src_text.size()}, {dst_text.data(), dst_text.size()}, fields);
+  }
+
+  /// Returns the name of the type of an edge.
+  std::string_view TypeName(std::span<const std::string_view> fields) const {
+    if (columns_.type && !fields.empty()) return fields[*columns_.type];
+    if (!file_->type.empty()) return file_->type;
+    const std::vector<std::string>& first = context_.options.edge_types;
+    return first.empty() ? kOnlyType : std::string_view(first.front());
+  }
+
+  /// Sets `values_` to the columns of a held-out edge as text, and the time of `edge`, and consumes
+  /// its rows of edge arrays.
+  Status TakeValues(std::span<const std::string_view> fields, ExternalEdge& edge) {
+    values_.clear();
+    if (!fields.empty() && columns_.weight) values_.emplace_back(fields[*columns_.weight]);
+    for (std::size_t a = 0; a < attribute_names_.size() && !fields.empty(); ++a) {
+      values_.emplace_back(fields[columns_.attributes[a]]);
+      if (attribute_names_[a] == kTime) edge.time = inferred_[a].staged_integer();
+    }
+    for (std::size_t a = 0; a < arrays_.size(); ++a) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto row, arrays_[a].rows.Take());
+      const EdgeArrayFile& array = context_.options.edge_arrays[a];
+      if (array.dim == 1) values_.push_back(EdgeValueText(array, row));
+      if (array.name == kTime) std::memcpy(&edge.time, row.data(), sizeof(edge.time));
+    }
+    return Status::Ok();
   }
 
   /// Counts an edge whose ends and columns were added, and adds its file's type and its rows of
@@ -419,6 +510,7 @@ class EdgeReader {
 
   /// Adds the line's edge. If the line is malformed, adds nothing and returns the reason.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
+    if (splitter_ != nullptr) splitter_->Begin();
     if (fields.size() != columns_.count)
       return WrongFieldCount(fields.size(), columns_.count, "`columns`");
     const std::string_view src = fields[columns_.src];
@@ -436,17 +528,26 @@ class EdgeReader {
       if (auto reason = table_.type_names.Refuse(fields[*columns_.type])) return reason;
     for (std::size_t a = 0; a < columns_.attributes.size(); ++a)
       if (auto reason = Stage(fields[columns_.attributes[a]], a)) return reason;
-    EdgeList& columns = spool_ ? spool_->edges : table_.columns;
-    if (columns_.type) columns.type.push_back(table_.type_names.Add(fields[*columns_.type]));
-    if (weight) columns.weight.push_back(*weight);
-    for (std::size_t a = 0; a < inferred_.size(); ++a) Keep(a, columns.attributes[a].values());
+    const TypeId type = columns_.type ? table_.type_names.Add(fields[*columns_.type]) : TypeId{0};
+    const bool held =
+        splitter_ != nullptr && (file_->src ? HoldsOutNumbers(staged_src_, staged_dst_, fields)
+                                            : HoldsOut(src, dst, fields));
+    if (!held) AddColumns(type, weight);
     if (file_->src)
       AddShifted(staged_src_, staged_dst_);
     else
       AddTexts(src, dst);
     if (ids_.texts()) context_.NoteTexts(src, dst);
-    NoteEdge();
+    if (!held) NoteEdge();
     return std::nullopt;
+  }
+
+  /// Adds the columns of a line, whose attributes are staged.
+  void AddColumns(TypeId type, std::optional<float> weight) {
+    EdgeList& columns = spool_ ? spool_->edges : table_.columns;
+    if (columns_.type) columns.type.push_back(type);
+    if (weight) columns.weight.push_back(*weight);
+    for (std::size_t a = 0; a < inferred_.size(); ++a) Keep(a, columns.attributes[a].values());
   }
 
   std::optional<std::string> RefuseEnds(std::string_view src, std::string_view dst) {
@@ -510,11 +611,12 @@ class EdgeReader {
   std::uint64_t OwnBytes() const {
     std::uint64_t bytes = ids_.memory_bytes() + table_.memory_bytes();
     for (const auto& texts : texts_) bytes += texts ? texts->memory_bytes() : 0;
-    return bytes;
+    return bytes + (splitter_ == nullptr ? 0 : splitter_->memory_bytes());
   }
 
   IngestContext& context_;
   IdCollector& ids_;
+  EdgeSplitter* const splitter_;              // may be null: all edges are kept
   std::vector<std::string> attribute_names_;  // of the columns of edge files
   Columns columns_;                           // of the file that is being read
   const EdgeFile* file_ = nullptr;            // the file that is being read
@@ -533,6 +635,7 @@ class EdgeReader {
   std::string typed_src_;
   std::string typed_dst_;
   std::vector<std::string_view> entry_;  // of a matrix, as a line
+  std::vector<std::string> values_;      // of an edge that is held out
   std::vector<std::int64_t> sources_;
   std::vector<std::int64_t> ends_;
   std::vector<std::byte> block_;
@@ -709,8 +812,15 @@ std::uint64_t EdgeAttributeBytes(const IngestOptions& options) {
   return bytes;
 }
 
-Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {
-  EdgeReader reader(context, ids);
+std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges) {
+  std::vector<std::string> names = edges.type_names.All();
+  if (names.empty()) names.emplace_back(kOnlyType);
+  return names;
+}
+
+Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space,
+                                EdgeSplitter* splitter) {
+  EdgeReader reader(context, ids, splitter);
   if (space != nullptr) RHIZOME_RETURN_IF_ERROR(reader.SpillTo(*space));
   for (const EdgeFile& file : context.options.edges) RHIZOME_RETURN_IF_ERROR(reader.Read(file));
   return std::move(reader).TakeTable();

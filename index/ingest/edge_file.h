@@ -12,6 +12,7 @@
 #include "index/generation/edge_spool.h"
 #include "index/ids/id_collector.h"
 #include "index/ingest/edge_rows.h"
+#include "index/ingest/edge_splitter.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/text_column.h"
 #include "index/input/npy.h"
@@ -80,9 +81,14 @@ Result<NpyEdges> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
 void JoinTypedId(std::string_view type, std::string_view id, std::string& joined);
 
 /// Reads all edge files in order and adds the ids to `ids`. Edge types are numbered in order of
-/// first occurrence. With `space`, the other columns are written to a spill file there.
-/// Errors: as Ingest.
-Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
+/// first occurrence. With `space`, the other columns are written to a spill file there. With
+/// `splitter`, the columns have only the edges that it keeps; `ids` still has the ends of all.
+/// Errors: as Ingest; any error of `splitter`.
+Result<IngestedEdges> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space,
+                                EdgeSplitter* splitter = nullptr);
+
+/// Returns the names of edge types; "edge" if there is no type column.
+std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -28,6 +28,10 @@ class EdgeRows {
   Status AppendTo(EdgeAttribute& column);
   Status AppendTo(std::vector<float>& weights);  ///< adds one finite number
 
+  /// Returns the next row, in the array's dtype, without adding it to a column; valid until the
+  /// next call. Errors: as AppendTo.
+  Result<std::span<const std::byte>> Take() { return Next(); }
+
   /// Must be called after the edges of an edge file. `last` is true for the last file.
   /// Errors: kInvalidArgument, there are more rows.
   Status EndFile(bool last);

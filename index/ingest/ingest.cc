@@ -20,6 +20,7 @@
 #include "index/ingest/array_file.h"
 #include "index/ingest/edge_file.h"
 #include "index/ingest/given_homes.h"
+#include "index/ingest/hold_out.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/ingest_graph.h"
 #include "index/ingest/ingest_memory.h"
@@ -174,15 +175,20 @@ Status CheckOptions(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   RHIZOME_RETURN_IF_ERROR(CheckHomesFile(options));
+  RHIZOME_RETURN_IF_ERROR(CheckHoldOut(options));
   return CheckArrayNames(options);
 }
 
-Status ReadAll(IngestContext& context, Parsed& parsed) {
+Status ReadAll(IngestContext& context, HeldOutEdges* held_out, Parsed& parsed) {
   if (context.options.nodes) {
     RHIZOME_ASSIGN_OR_RETURN(parsed.nodes, ReadNodes(context, parsed.ids));
     context.Hold(parsed.nodes.memory_bytes());
   }
-  RHIZOME_ASSIGN_OR_RETURN(parsed.edges, ReadEdges(context, parsed.ids, nullptr));
+  RHIZOME_ASSIGN_OR_RETURN(parsed.edges, ReadEdges(context, parsed.ids, nullptr, held_out));
+  if (held_out != nullptr) {
+    RHIZOME_RETURN_IF_ERROR(held_out->EndEdges(EdgeTypeNames(parsed.edges)));
+    context.Hold(held_out->memory_bytes());
+  }
   context.Hold(parsed.ids.memory_bytes() + parsed.edges.memory_bytes());
   for (const ArrayFile& file : context.options.arrays) {
     RHIZOME_ASSIGN_OR_RETURN(auto array, ReadArrayFile(context, file));
@@ -237,7 +243,7 @@ Status AddArrays(const IngestContext& context, const Parsed& parsed,
   return Status::Ok();
 }
 
-Result<GraphInput> Assemble(IngestContext& context, Parsed parsed) {
+Result<GraphInput> Assemble(IngestContext& context, HeldOutEdges* held_out, Parsed parsed) {
   const IngestOptions& options = context.options;
   std::vector<ArrayRows> arrays = RowsOf(parsed.arrays, options.arrays);
   if (options.homes_file) arrays.push_back(parsed.homes.rows(options));
@@ -265,6 +271,7 @@ Result<GraphInput> Assemble(IngestContext& context, Parsed parsed) {
   RHIZOME_ASSIGN_OR_RETURN(
       input.homes,
       std::move(parsed.homes).ByVertex(options, parsed.nodes, vertices.nodes, vertices.count));
+  if (held_out != nullptr) held_out->Remove(vertices.count, vertices.src, vertices.dst);
   SetEdges(std::move(parsed.edges), vertices, input);
   input.weighted = HasWeights(options);
   RHIZOME_ASSIGN_OR_RETURN(input.arrays,
@@ -280,9 +287,10 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inpu
   const Stopwatch watch;
   const IngestOptions& options = plan.options;
   IngestContext context(fs, plan, control, /*spills=*/false);
+  RHIZOME_ASSIGN_OR_RETURN(const auto held_out, HeldOutEdges::Create(fs, options, path, nullptr));
   Parsed parsed(options.id_type);
-  RHIZOME_RETURN_IF_ERROR(ReadAll(context, parsed));
-  RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble(context, std::move(parsed)));
+  RHIZOME_RETURN_IF_ERROR(ReadAll(context, held_out.get(), parsed));
+  RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble(context, held_out.get(), std::move(parsed)));
   const std::uint64_t stored_edges = input.edges.size() * (options.undirected ? 2 : 1);
   RHIZOME_RETURN_IF_ERROR(context.CheckMemory(
       "building the store",
@@ -291,8 +299,11 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inpu
                HomesBytes(options, input.vertex_count, input.edges.size()))));
   BuildOptions build = options.build;
   build.memory_bytes = BytesLeft(options.memory_bytes, context.held_bytes());
-  RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,
-                                                            options.store_id, control));
+  auto built = IngestGraph(fs, path, std::move(input), build, options.store_id, control,
+                           HooksOf(held_out.get()));
+  if (held_out != nullptr && !built) held_out->RemoveFiles();
+  RHIZOME_ASSIGN_OR_RETURN(IngestReport report, std::move(built));
+  if (held_out != nullptr) report.held_out = held_out->Report();
   report.bad_lines = context.bad_lines();
   const std::vector<std::string> notes = context.Notes();
   report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
@@ -303,7 +314,8 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inpu
 // Ingests the input:
 // 1. finds how its files are read (Sniff), and checks the options;
 // 2. holds everything in memory if there is no limit, or if the estimate of the input fits;
-// 3. otherwise, or if memory runs out after all, passes it through spill files.
+// 3. otherwise, or if memory runs out after all, or if edges are sorted by time, passes it through
+//    spill files.
 Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& given,
                               const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckGiven(given));
@@ -322,6 +334,8 @@ Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOpti
     return Result<IngestReport>(
         Fail(report.error().WithContext(fmt::format("`vertices={}`", *options.vertices))));
   };
+  const bool sorts = options.hold_out.any() && options.hold_out.by == HoldOutOptions::By::kTime;
+  if (sorts) return IngestSpilled(fs, path, plan, control);
   const bool never = options.spill == IngestOptions::Spill::kNever ||
                      (options.spill == IngestOptions::Spill::kAuto && options.memory_bytes == 0);
   if (never) return in_memory();
@@ -339,12 +353,12 @@ Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOpti
 
 Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
                                  const BuildOptions& build, std::optional<StoreId> store_id,
-                                 const JobControl& control) try {
+                                 const JobControl& control, const BuildHooks& hooks) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
     return MakeStore(
         fs, absolute, store_id, control, [&](Store& store, IngestReport& report) -> Status {
           const auto counts = CountTypes(input);
-          RHIZOME_RETURN_IF_ERROR(BuildGeneration(store, std::move(input), build, control));
+          RHIZOME_RETURN_IF_ERROR(BuildGeneration(store, std::move(input), build, control, hooks));
           report.notes = NotesOnMixedChunks(store.manifest(), counts);
           return Status::Ok();
         });

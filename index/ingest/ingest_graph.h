@@ -16,6 +16,6 @@ namespace RHIZOME_API rhizome {
 /// Errors: as BuildGeneration; kAlreadyExists.
 Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
                                  const BuildOptions& build, std::optional<StoreId> store_id,
-                                 const JobControl& control);
+                                 const JobControl& control, const BuildHooks& hooks = {});
 
 }  // namespace rhizome

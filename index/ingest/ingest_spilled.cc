@@ -9,9 +9,11 @@
 #include "index/ingest/array_file.h"
 #include "index/ingest/edge_file.h"
 #include "index/ingest/given_homes.h"
+#include "index/ingest/hold_out.h"
 #include "index/ingest/ingest_context.h"
 #include "index/ingest/ingest_memory.h"
 #include "index/ingest/ingest_steps.h"
+#include "index/ingest/latest_edges.h"
 #include "index/ingest/node_arrays.h"
 #include "index/ingest/node_file.h"
 #include "index/ingest/spilled_array.h"
@@ -32,24 +34,28 @@ constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 /// vertex-sized arrays.
 class SpillingIngest {
  public:
-  SpillingIngest(Store& store, const InputPlan& plan, const JobControl& control)
+  SpillingIngest(Store& store, const Path& path, const InputPlan& plan, const JobControl& control)
       : store_(store),
+        path_(path),
+        plan_(plan),
         options_(plan.options),
         control_(control),
         memory_bytes_(options_.memory_bytes == 0 ? kNoLimit : options_.memory_bytes),
         context_(store.fs(), plan, control, /*spills=*/true) {}
 
   // Ingests through spill files:
-  // 1. reads nodes, edges and the headers of arrays, then numbers the ids (Read);
-  // 2. assembles the input of the build (Assemble);
-  // 3. decides between building in memory and by partition (Fit);
-  // 4. builds the generation.
+  // 1. chooses the edges that are held out by time;
+  // 2. reads nodes, edges and the headers of arrays, then numbers the ids (Read);
+  // 3. assembles the input of the build (Assemble);
+  // 4. decides between building in memory and by partition (Fit);
+  // 5. builds the generation.
   Status Run(IngestReport& report) {
     const std::uint64_t queue_bytes =
         std::clamp<std::uint64_t>(memory_bytes_ / 32, 256 << 10, 16 << 20);
     RHIZOME_ASSIGN_OR_RETURN(
         space_, SpillSpace::Create(store_.fs(), store_.scratch(), "ingest", queue_bytes));
     report.spilled = true;
+    RHIZOME_RETURN_IF_ERROR(HoldOut());
     RHIZOME_RETURN_IF_ERROR(Read());
     RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble());
     RHIZOME_ASSIGN_OR_RETURN(const BuildOptions build, Fit(input));
@@ -57,7 +63,10 @@ class SpillingIngest {
     report.notes = context_.Notes();
     std::shared_ptr<SpilledGraph> spilled = input.spilled;  // destroyed before the space
     const auto counts = CountTypes(input);
-    const Status built = BuildGeneration(store_, std::move(input), build, control_);
+    const Status built =
+        BuildGeneration(store_, std::move(input), build, control_, HooksOf(held_out_.get()));
+    if (held_out_ != nullptr) report.held_out = held_out_->Report();
+    if (held_out_ != nullptr && !built.ok()) held_out_->RemoveFiles();
     if (built.ok())
       for (std::string& note : NotesOnMixedChunks(store_.manifest(), counts))
         report.notes.push_back(std::move(note));
@@ -69,13 +78,25 @@ class SpillingIngest {
  private:
   std::uint64_t Left() const { return BytesLeft(memory_bytes_, context_.held_bytes()); }
 
+  Status HoldOut() {
+    const HeldOutEdges::Spilled spilled{*space_, store_.scratch()};
+    RHIZOME_ASSIGN_OR_RETURN(held_out_,
+                             HeldOutEdges::Create(store_.fs(), options_, path_, &spilled));
+    if (held_out_ == nullptr || options_.hold_out.by != HoldOutOptions::By::kTime)
+      return Status::Ok();
+    RHIZOME_ASSIGN_OR_RETURN(EdgeSpool choices,
+                             ChooseLatest(store_.fs(), plan_, *space_, Left(), control_));
+    return held_out_->SetChoices(std::move(choices));
+  }
+
   Status Read() {
     SpilledIds ids(*space_, options_.id_type, memory_bytes_);
     if (options_.nodes) {
       RHIZOME_ASSIGN_OR_RETURN(nodes_, ReadNodes(context_, ids));
       context_.Hold(nodes_.memory_bytes());
     }
-    RHIZOME_ASSIGN_OR_RETURN(edges_, ReadEdges(context_, ids, space_.get()));
+    RHIZOME_ASSIGN_OR_RETURN(edges_, ReadEdges(context_, ids, space_.get(), held_out_.get()));
+    if (held_out_ != nullptr) RHIZOME_RETURN_IF_ERROR(held_out_->EndEdges(EdgeTypeNames(edges_)));
     for (const ArrayFile& file : options_.arrays) {
       if (IsSplitOfHomes(file)) {
         RHIZOME_ASSIGN_OR_RETURN(split_, ReadArrayFile(context_, file));
@@ -124,6 +145,10 @@ class SpillingIngest {
     SetVertexTypes(options_, nodes_, vertices_.nodes, input);
     RHIZOME_RETURN_IF_ERROR(
         SetEndTypes(options_, InputOf(vertices_.count, vertices_.edges), input));
+    if (held_out_ != nullptr) {
+      RHIZOME_ASSIGN_OR_RETURN(vertices_.edges,
+                               held_out_->Remove(vertices_.count, vertices_.edges));
+    }
     RHIZOME_ASSIGN_OR_RETURN(input.arrays,
                              NodeArrays(context_, nodes_, vertices_.nodes, vertices_.count));
     RHIZOME_ASSIGN_OR_RETURN(input.homes, std::move(homes_).ByVertex(
@@ -251,11 +276,14 @@ class SpillingIngest {
   }
 
   Store& store_;
+  const Path& path_;
+  const InputPlan& plan_;
   const IngestOptions& options_;
   const JobControl& control_;
   const std::uint64_t memory_bytes_;
   IngestContext context_;
   std::unique_ptr<SpillSpace> space_;
+  std::unique_ptr<HeldOutEdges> held_out_;  // null if no edges are held out
   NodeTable nodes_;
   IngestedEdges edges_;
   std::vector<ArrayRows> rows_;
@@ -270,7 +298,7 @@ class SpillingIngest {
 Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const InputPlan& plan,
                                    const JobControl& control) {
   const auto build = [&](Store& store, IngestReport& report) {
-    return SpillingIngest(store, plan, control).Run(report);
+    return SpillingIngest(store, path, plan, control).Run(report);
   };
   return MakeStore(fs, path, plan.options.store_id, control, build,
                    {.scratch = plan.options.scratch});

@@ -148,12 +148,6 @@ Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, Gr
       });
 }
 
-std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges) {
-  std::vector<std::string> names = edges.type_names.All();
-  if (names.empty()) names = {"edge"};
-  return names;
-}
-
 void SetLayouts(const IngestOptions& options, GraphInput& input) {
   input.series = options.series;
   for (const ArrayFile& file : options.arrays) {

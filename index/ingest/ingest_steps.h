@@ -68,9 +68,6 @@ void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
 /// Errors: any error of the scan of `edges`.
 Status SetEndTypes(const IngestOptions& options, const PartitionInput& edges, GraphInput& input);
 
-/// Returns the names of edge types; "edge" if there is no type column.
-std::vector<std::string> EdgeTypeNames(const IngestedEdges& edges);
-
 /// Sets layout, codec and chunk size of every array from the options.
 void SetLayouts(const IngestOptions& options, GraphInput& input);
 

@@ -82,6 +82,8 @@ class ValueColumn {
   Kind kind() const { return state_.kind; }
   bool has_nulls() const { return state_.nulls; }
   bool staged_null() const { return staged_.kind == Field::Kind::kNull; }
+  /// Returns the staged integer or time; 0 if the staged value is none.
+  std::int64_t staged_integer() const { return staged_.integer; }
   bool staged_float() const { return IsWider(DtypeOf(next_), DataType::kInt64); }
 
   /// Returns the dtype that the values need: the given one, or kBool, kInt64, kFloat32, kFloat64.

@@ -25,7 +25,9 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            columns: Union[Sequence[str], Mapping[str, str], None] = None, node_columns: Sequence[str] | None = None,
            header: bool | None = None, delimiter: Delimiter | None = None, end_types: Sequence[str] | None = None,
            types: Mapping[str, str] | None = None, feature_columns: Sequence[str] | Literal["all"] = (),
-           random_split: Sequence[float] | None = None, undirected: bool = False,
+           random_split: Sequence[float] | None = None, hold_out: Mapping[str, float] | None = None,
+           hold_out_relations: Sequence[str] = (), hold_out_by: Literal["random", "time"] = "random",
+           inverse: Mapping[str, str] | None = None, undirected: bool = False,
            directions: Literal["both", "out", "in"] = "both",
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
@@ -75,6 +77,12 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     ``feature_columns``: columns of ``nodes`` that become one array, ``feat``, float32, in their order there, NaN where a value
     is missing; "all": every column of numbers. ``random_split``: shares of training, validation and test, such as (.8, .1, .1), to which vertices
     with a label are assigned at random.
+    ``hold_out``: shares of the edges that are kept out of the store, for training on links: {"valid": .05, "test": .05}.
+    They are written to ``path``.valid.tsv.zst and ``path``.test.tsv.zst, which `evaluate` reads, with their columns; their
+    ends are vertices of the store. All edges of a pair of vertices are in one set, in both directions. The report has the
+    files and counts. ``hold_out_relations``: only edges of these types are held out; ``inverse``: types whose edges are the
+    inverse of others, {"cites": "cited_by"}, which are held out with them. ``hold_out_by``: "random", by ``seed``, or
+    "time": the pairs with the latest edges, by the attribute ``time``. With ``overwrite``, files that exist are replaced.
     ``header``: whether the first line of text files is a header; None: found. ``delimiter``: what separates fields;
     None: found. ``end_types``: the types of sources and of destinations, if these are two kinds of vertices with
     overlapping ids, so that 7 becomes "user:7"; None: found by names such as userId and movieId, unless ``columns`` chooses
@@ -111,6 +119,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     if given.nodes_file:
         arguments.feature_columns = ["all"] if feature_columns == "all" else as_names(feature_columns, "feature_columns")
     arguments.random_split = [as_number(share, "random_split") for share in random_split or ()]
+    _set_hold_out(arguments, hold_out, hold_out_relations, hold_out_by, inverse, bool(overwrite))
     arguments.types = [(as_text(name, "types"), as_text(type, "types")) for name, type in (types or {}).items()]
     arguments.undirected = bool(undirected)
     arguments.directions = as_text(directions, "directions")
@@ -126,13 +135,42 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.memory_bytes = as_bytes(memory)
     arguments.threads = as_threads(threads)
     arguments.seed = as_count(seed, "seed")
-    with replaced(arguments.path, overwrite=bool(overwrite)) as place:
-        arguments.path = place
-        try:
-            report = IngestReport(**_core.ingest(arguments, progress))
-        except InvalidArgument as error:
-            raise given.explained(error) from None
-        return report._replace(notes=given.notes + report.notes)
+    target = arguments.path
+    report: IngestReport | None = None
+    try:
+        with replaced(target, overwrite=bool(overwrite)) as place:
+            arguments.path = place
+            try:
+                report = IngestReport(**_core.ingest(arguments, progress))
+            except InvalidArgument as error:
+                raise given.explained(error) from None
+    except BaseException:
+        for held in report.held_out.values() if report is not None else ():
+            os.remove(held["path"])
+        raise
+    for name, held in report.held_out.items():
+        path = f"{os.path.abspath(target)}.{name}.tsv.zst"
+        if held["path"] != path:
+            os.replace(held["path"], path)
+            held["path"] = path
+    return report._replace(notes=given.notes + report.notes)
+
+
+def _set_hold_out(arguments: _core.IngestArguments, shares: Mapping[str, float] | None, relations: Sequence[str], by: str,
+                  inverse: Mapping[str, str] | None, overwrite: bool) -> None:
+    """Sets the arguments of edges that are held out. Errors: ValueError, TypeError."""
+    if shares is not None and not isinstance(shares, Mapping):
+        raise TypeError('hold_out must be a dict of shares, such as {"valid": .05, "test": .05}')
+    for name, share in (shares or {}).items():
+        if name not in ("valid", "test"):
+            raise ValueError(f"hold_out: {name!r} is no set; the sets are 'valid' and 'test'")
+        setattr(arguments, f"hold_out_{name}", as_number(share, "hold_out"))
+    if by not in ("random", "time"):
+        raise ValueError("hold_out_by must be 'random' or 'time'")
+    arguments.hold_out_relations = as_names(relations, "hold_out_relations")
+    arguments.hold_out_by = by
+    arguments.hold_out_overwrite = overwrite
+    arguments.inverse = [(as_text(one, "inverse"), as_text(other, "inverse")) for one, other in (inverse or {}).items()]
 
 
 def _report_of(path: str) -> IngestReport:

@@ -190,6 +190,9 @@ class IngestReport(NamedTuple):
     homes: dict[str, Any] | None = None
     #: what was taken where the input left a choice, and skipped lines: one sentence each
     notes: list[str] = []
+    #: sets of edges that were held out, by "valid" and "test": "path", "edges", "unseen_ends" (edges with an end that no edge
+    #: of the store has), "by_relation" (edges by the name of their type)
+    held_out: dict[str, dict[str, Any]] = {}
 
 
 class CompactReport(NamedTuple):

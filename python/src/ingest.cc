@@ -51,6 +51,12 @@ struct IngestArguments {
   std::vector<std::string> end_types;  ///< empty: found
   std::vector<std::string> feature_columns;
   std::vector<double> random_split;
+  double hold_out_valid = 0;  ///< HoldOutOptions
+  double hold_out_test = 0;
+  std::vector<std::string> hold_out_relations;
+  std::vector<std::pair<std::string, std::string>> inverse;
+  std::string hold_out_by = "random";
+  bool hold_out_overwrite = false;
   bool undirected = false;
   std::optional<std::uint64_t> vertices;
   std::uint32_t partitions = 0;  ///< 0: as memory requires
@@ -96,6 +102,13 @@ class IngestInput {
     options_.end_types = arguments.end_types;
     options_.feature_columns = arguments.feature_columns;
     options_.random_split = arguments.random_split;
+    options_.hold_out = {.valid = arguments.hold_out_valid,
+                         .test = arguments.hold_out_test,
+                         .relations = arguments.hold_out_relations,
+                         .inverse = arguments.inverse,
+                         .by = arguments.hold_out_by == "time" ? HoldOutOptions::By::kTime
+                                                               : HoldOutOptions::By::kRandom,
+                         .overwrite = arguments.hold_out_overwrite};
     options_.undirected = arguments.undirected;
     options_.vertices = arguments.vertices;
     options_.memory_bytes = arguments.memory_bytes;
@@ -221,6 +234,21 @@ nb::object HomesDict(const IngestReport& report) {
   return facts;
 }
 
+nb::dict HeldOutDict(const IngestReport& report) {
+  nb::dict sets;
+  for (const HeldOutSet& set : report.held_out) {
+    nb::dict types;
+    for (const auto& [type, edges] : set.by_type) types[type.c_str()] = edges;
+    nb::dict facts;
+    facts["path"] = set.path.string();
+    facts["edges"] = set.edges;
+    facts["unseen_ends"] = set.unseen_ends;
+    facts["by_relation"] = types;
+    sets[set.name.c_str()] = facts;
+  }
+  return sets;
+}
+
 nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
   const IngestInput input(arguments);
   const IngestReport report =
@@ -234,6 +262,7 @@ nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
   result["seconds"] = report.seconds;
   result["spilled_bytes"] = report.spilled_bytes;
   result["homes"] = HomesDict(report);
+  result["held_out"] = HeldOutDict(report);
   result["notes"] = report.notes;
   return result;
 }
@@ -313,6 +342,12 @@ void BindIngest(nb::module_& module) {
       .def_rw("delimiter", &A::delimiter)
       .def_rw("feature_columns", &A::feature_columns)
       .def_rw("random_split", &A::random_split)
+      .def_rw("hold_out_valid", &A::hold_out_valid)
+      .def_rw("hold_out_test", &A::hold_out_test)
+      .def_rw("hold_out_relations", &A::hold_out_relations)
+      .def_rw("inverse", &A::inverse)
+      .def_rw("hold_out_by", &A::hold_out_by)
+      .def_rw("hold_out_overwrite", &A::hold_out_overwrite)
       .def_rw("end_types", &A::end_types)
       .def_rw("undirected", &A::undirected)
       .def_rw("vertices", &A::vertices, nb::arg().none())

@@ -23,6 +23,7 @@ constexpr auto kFlags = std::to_array<FlagOfField>({
     {"dim", "array NAME=FILE:coo:DIM"},
     {"eval_fanouts", "eval-fanout"},
     {"fanouts", "fanout"},
+    {"hold_out_relations", "hold-out"},
     {"learning_rate", "lr"},
     {"memory_bytes", "memory"},
     {"neighbor_cache_bytes", "neighbor-cache"},

@@ -10,6 +10,7 @@
 #include "storage/array/codec.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/text.h"
+#include "tools/import/hold_out_flags.h"
 #include "tools/import/homes_json.h"
 #include "tools/import/partition_run.h"
 #include "tools/import/topology_json.h"
@@ -177,6 +178,7 @@ std::string DescribeLayoutFlags(const Json& f) {
       f["edge_balance"].get<double>(), MaxOverMinText(f["edge_max_over_min"]));
   if (!f["homes"].is_null())
     text += fmt::format("  homes: {}; {}\n", HomesText(f["homes"]), HomesQuality(f["homes"]));
+  text += DescribeHeldOut(f["held_out"]);
   if (f["bad_lines"] != 0) {
     text += fmt::format("  {} skipped\n", Plural(f["bad_lines"], "malformed line"));
   }
@@ -214,6 +216,7 @@ Answer IngestAnswer(const Session& session, const std::string& store, const Inge
   fields["base_memory_bytes"] = base_memory_bytes;
   fields["peak_memory_bytes"] = PeakResidentBytes();
   fields["bad_lines"] = report.bad_lines;
+  fields["held_out"] = HeldOutJson(report);
   fields["notes"] = report.notes;
   for (const std::string& note : report.notes) Tell(session, "note", note);
   PartitionOptions used = partition;

@@ -8,6 +8,7 @@
 
 #include "rhizome/ingest.h"
 #include "tools/cli/help.h"
+#include "tools/import/hold_out_flags.h"
 #include "tools/import/ingest_flags.h"
 #include "tools/import/input_plan.h"
 #include "tools/verbs/import_run.h"
@@ -50,6 +51,9 @@ std::string DescribeDataSet(const Json& f) {
 Result<Answer> IngestFolder(const IngestVerbFlags& flags, const std::string& folder,
                             const std::string& kind, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags, folder));
+  if (HasHoldOutFlags(flags.input.options.hold_out))
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' is the folder of a data set, which has sets of its own; omit --hold-out", folder)));
   if (flags.dry_run)
     return Answer{{{"store", flags.input.store}, {"folder", folder}, {"data_set", kind}},
                   DescribeDataSet,
@@ -103,14 +107,15 @@ void AddIngestVerb(CLI::App& root, Session& session) {
                    "Files whose kind is found: edges, nodes, .npy arrays; or the folder of a data "
                    "set (OGB, GraphBolt), or one that export --store wrote");
   AddIngestFlags(*verb, flags->input);
+  AddHoldOutFlags(*verb, flags->input.options.hold_out);
   verb->add_flag("--dry-run", flags->dry_run,
                  "Print how the files would be read, and the command that says so; write nothing");
   ArrangeOptions(*verb,
                  {"edges", "nodes", "node-columns", "feature-columns", "random-split", "array",
                   "columns", "header", "dry-run", "undirected", "partitions", "memory", "threads"},
                  {"types", "edge-array", "no-header", "delimiter", "end-types", "split-column",
-                  "id-type", "vertices", "max-bad-lines", "dtype", "partitioner", "homes",
-                  "directions", "layout", "codec", "scratch"});
+                  "id-type", "vertices", "hold-out", "hold-out-by", "inverse", "max-bad-lines",
+                  "dtype", "partitioner", "homes", "directions", "layout", "codec", "scratch"});
 }
 
 }  // namespace rhizome

@@ -238,6 +238,35 @@ struct VertexRange {
   std::uint64_t count = 0;
 };
 
+/// Edges that are held out of a new store, for the validation and the test of link prediction. They
+/// are written to text files, and their ends are vertices of the store.
+///
+/// All edges between two vertices, in either direction and of any type that is held out, are in one
+/// set: a model that has learned one of them would know the others.
+struct HoldOutOptions {
+  double valid = 0;  ///< share of the edges; the shares are at least 0, and their sum is below 1
+  double test = 0;
+
+  /// Edge types that are held out, and types whose edges are the inverse of others: if one of a
+  /// pair is held out, the other one is, too. Empty: all types are held out.
+  std::vector<std::string> relations = {};
+  std::vector<std::pair<std::string, std::string>> inverse = {};
+
+  enum class By : std::uint8_t {
+    kRandom,  ///< a draw for each pair of vertices, by the seed of IngestOptions::build.partition
+    kTime     ///< the latest pairs; the time of a pair is the latest `time` of its edges
+  };
+  By by = By::kRandom;
+
+  /// The files are `files`.valid.tsv.zst and `files`.test.tsv.zst: a header, then a line for each
+  /// edge with src, dst, type if there are types, and its other columns. Empty: the store's path.
+  Path files = {};
+  bool overwrite = false;  ///< replace files that exist
+
+  /// Returns whether edges are held out.
+  bool any() const { return valid > 0 || test > 0; }
+};
+
 /// Input files and options of an ingestion (ingest.h).
 struct IngestOptions {
   std::vector<EdgeFile> edges = {};
@@ -302,6 +331,8 @@ struct IngestOptions {
   /// `split`. Empty: no such array.
   std::vector<double> random_split = {};
 
+  HoldOutOptions hold_out = {};
+
   /// Names of the first types, in the order of their numbers. Other names follow in order of first
   /// occurrence. Without a column of types there may be one name, which all vertices or edges have.
   std::vector<std::string> vertex_types = {};
@@ -340,6 +371,15 @@ struct IngestOptions {
   std::optional<StoreId> store_id = {};  ///< if set, two ingestions of one input are byte-identical
 };
 
+/// The edges of a set that were held out (HoldOutOptions).
+struct HeldOutSet {
+  std::string name;  ///< "valid" or "test"
+  Path path;
+  std::uint64_t edges = 0;        ///< lines of the file
+  std::uint64_t unseen_ends = 0;  ///< of these, edges with an end that no edge of the store has
+  std::vector<std::pair<std::string, std::uint64_t>> by_type = {};  ///< edges of each type, by name
+};
+
 /// The result of an ingestion.
 struct IngestReport {
   GenerationInfo info;
@@ -349,6 +389,7 @@ struct IngestReport {
   std::optional<StoredHomes> homes = {};  ///< set if homes were requested
   bool spilled = false;                   ///< whether spill files were used
   std::uint64_t spilled_bytes = 0;        ///< bytes written to spill files
+  std::vector<HeldOutSet> held_out = {};  ///< one for each share that is not 0
 
   /// Choices that were made where the input leaves one, and skipped lines: one sentence each.
   std::vector<std::string> notes = {};
@@ -385,6 +426,10 @@ struct IngestReport {
 /// vertices only.
 ///
 /// Homes (BuildOptions::homes, IngestOptions::homes_file) are stored in the array `home`.
+///
+/// Edges that are held out (IngestOptions::hold_out) count as edges of the input in all of the
+/// above: they name vertices and types. Their files exist if the store exists. By time, the input
+/// is read twice and always passes through spill files.
 ///
 /// Errors: kInvalidArgument, naming file, line and reason; kNotFound; kAlreadyExists; kOutOfSpace;
 /// kOutOfMemory, naming the memory that would suffice; kInterrupted.
