@@ -104,6 +104,15 @@ std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   return 5 + if_any(minibatch.types) + if_any(minibatch.weights) + if_any(minibatch.edges);
 }
 
+/// Returns the bytes of the pairs and negatives of a minibatch.
+std::uint64_t PairBytes(const Minibatch& minibatch) {
+  std::uint64_t bytes = minibatch.pairs.size() * sizeof(MinibatchPair);
+  for (const auto& side : minibatch.negatives)
+    for (const MinibatchNegatives& negatives : side)
+      bytes += negatives.vertices.size() * sizeof(std::uint32_t);
+  return bytes;
+}
+
 /// Returns the rows that a minibatch requests from each array.
 std::vector<std::uint64_t> RowsOfArrays(const InputDivision& division, const Minibatch& minibatch) {
   if (!division.by_type()) return {WithMargin(minibatch.rows.size())};
@@ -157,8 +166,9 @@ MemoryNeeds NeedsOf(const FeedJob& job, const InputDivision& division, bool list
     AddArray(job, arrays[a], requested[a], needs);
     arrays[a].held_rows = std::max(arrays[a].held_rows, HeldRowsOf(job, requested[a]));
   }
-  needs.working_bytes += kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
-                         rows * 40 + edges * (19 + EdgeBytes(minibatch));  // while sampling
+  needs.working_bytes +=
+      kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch) + PairBytes(minibatch)) +
+      rows * 40 + edges * (19 + EdgeBytes(minibatch));  // while sampling
   if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
   if (lists_are_read) {
     const NeighborCache::Needs cache =

@@ -10,6 +10,7 @@
 #include "cache/feed/feed_profile.h"
 #include "cache/feed/inputs.h"
 #include "cache/feed/labels.h"
+#include "cache/feed/link_seeds.h"
 #include "cache/feed/ramped_seeds.h"
 #include "cache/feed/resolve_sampling.h"
 #include "cache/job/job_scratch.h"
@@ -30,6 +31,8 @@ constexpr std::uint64_t kMaxStagingBytes = std::uint64_t{16} << 20;
 constexpr int kMaxLoaders = 1000;
 
 constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 20;
+
+constexpr std::uint64_t kMaxNegatives = std::uint64_t{1} << 20;
 
 /// Checks that seed times are given if and only if sampling is temporal.
 Status CheckTimes(const LoaderOptions& options) {
@@ -54,6 +57,26 @@ Status CheckTimes(const LoaderOptions& options) {
   return Status::Ok();
 }
 
+/// Checks what is given only with pairs, and what is not given with them.
+Status CheckPairOptions(const LoaderOptions& options) {
+  const auto refuse = [](std::string_view what) {
+    return Status::InvalidArgument(fmt::format("loader: {}", what));
+  };
+  if (options.pairs.empty()) {
+    if (options.negatives > 0)
+      return refuse("`negatives` replace the ends of `pairs`, and none are given");
+    return Status::Ok();
+  }
+  if (!options.labels.empty())
+    return refuse("`labels` belong to seeds, but `pairs` are given; give only one of them");
+  if (options.sampler.times != nullptr)
+    return refuse("temporal sampling needs a time for each seed, which `pairs` do not have");
+  if (options.negatives > kMaxNegatives)
+    return refuse(fmt::format("{} `negatives` for a pair; at most {} are possible",
+                              options.negatives, kMaxNegatives));
+  return Status::Ok();
+}
+
 Status CheckOptions(const LoaderOptions& options) {
   const auto refuse = [](std::string_view what) {
     return Status::InvalidArgument(fmt::format("loader: {}", what));
@@ -75,14 +98,17 @@ Status CheckOptions(const LoaderOptions& options) {
   if (options.epochs > EpochPlan::kMaxEpochs)
     return refuse(
         fmt::format("{} epochs; at most {} are possible", options.epochs, EpochPlan::kMaxEpochs));
-  if (options.seeds.empty() == options.split.empty())
-    return refuse("give either seeds or the name of a split array");
+  if ((options.seeds.empty() ? 0 : 1) + (options.split.empty() ? 0 : 1) +
+          (options.pairs.empty() ? 0 : 1) !=
+      1)
+    return refuse("give one of `seeds`, `split` (the name of an array) and `pairs`");
   if (options.set > Split::kTest)
     return refuse("the set of the seeds must be train, valid or test");
   if (options.ranks == 0 || options.ranks > kMaxRanks || options.rank >= options.ranks)
     return refuse(
         fmt::format("rank {} of {} does not exist; there are 1 to {} ranks, counted from 0",
                     options.rank, options.ranks, kMaxRanks));
+  RHIZOME_RETURN_IF_ERROR(CheckPairOptions(options));
   return CheckTimes(options);
 }
 
@@ -110,8 +136,10 @@ Status CheckSeeds(const GraphSnapshot& graph, const LoaderOptions& options,
   return Status::Ok();
 }
 
+/// Returns the vertices of the plan of epochs: seeds, or the numbers of pairs.
 Result<std::vector<VertexId>> SeedsOf(const GraphSnapshot& graph, const LoaderOptions& options,
-                                      const ClassLabels& labels) {
+                                      const ClassLabels& labels, const LinkSeeds* links) {
+  if (links != nullptr) return links->numbers();
   if (options.split.empty()) {
     RHIZOME_RETURN_IF_ERROR(CheckSeeds(graph, options, labels));
     return options.seeds;
@@ -136,6 +164,12 @@ EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
                     .drop_last = options.drop_last,
                     .rank = options.rank,
                     .ranks = options.ranks});
+}
+
+/// Returns the seeds of a plan, from the first minibatch.
+SeedStream StreamOf(const EpochPlan& plan, const std::shared_ptr<LinkSeeds>& links) {
+  return {.next = WithLinks(links, [rest = plan]() mutable { return rest.Next(); }),
+          .minibatches = plan.minibatches()};
 }
 
 using RowTimes = std::shared_ptr<const std::vector<std::int64_t>>;
@@ -222,12 +256,30 @@ std::optional<bool> InTurn(const FeedOptions& feed) {
   return *feed.overlap == Overlap::kChangeset;
 }
 
+/// Returns the seeds of pairs; null without pairs.
+Result<std::shared_ptr<LinkSeeds>> LinksOf(std::shared_ptr<const GraphSnapshot> graph,
+                                           const LoaderOptions& options) {
+  if (options.pairs.empty()) return std::shared_ptr<LinkSeeds>();
+  auto links = LinkSeeds::Create(std::move(graph), options.pairs,
+                                 {.negatives = options.negatives,
+                                  .sources = options.negative_sources,
+                                  .seed = options.sampler.seed,
+                                  .keep_seed_edges = options.keep_seed_edges});
+  if (!links) return Fail(links.error().WithContext("loader"));
+  return *std::move(links);
+}
+
 /// Returns the bytes that the loader uses independently of the minibatches: two copies of the seeds
-/// in the plan and one that is passed on, the labels, and the tables of a sampler (see its header).
+/// in the plan and one that is passed on, the labels, and the tables of a sampler (see its header);
+/// with pairs, these, and the table of another sampler for degrees.
 std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options,
-                        std::uint64_t seeds) {
+                        std::uint64_t seeds, const LinkSeeds* links) {
   const std::uint64_t vertices = graph.vertex_count();
   std::uint64_t bytes = 3 * seeds * sizeof(VertexId) + 4 * vertices;
+  if (links != nullptr) {
+    bytes += seeds * sizeof(VertexPair) + links->held_bytes();
+    if (options.degrees && !options.keep_seed_edges) bytes += 4 * vertices;
+  }
   if (!options.labels.empty()) bytes += vertices * sizeof(std::int32_t);
   if (options.sampler.times != nullptr) bytes += vertices * sizeof(std::int64_t);
   return bytes + SamplerTableBytes(graph, options.sampler);
@@ -252,7 +304,8 @@ std::uint64_t LoaderMemory::total_bytes() const {
 }
 
 /// Implementation of the Loader on top of a FeedPipeline. Start performs these steps:
-/// 1. Check the options; read labels, split and seed times; determine the seeds.
+/// 1. Check the options; read labels, split and seed times; determine the seeds, or the pairs whose
+///    ends and negatives are seeds (LinkSeeds).
 /// 2. Plan the seeds of all epochs (EpochPlan) and divide the memory (PlanFeed).
 /// 3. Claim a scratch folder, build the neighbour cache, and skip to `first`.
 /// 4. Start the pipeline.
@@ -305,7 +358,9 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
   RHIZOME_ASSIGN_OR_RETURN(labels_, ReadLabels(*graph_, options.labels, options.split));
-  RHIZOME_ASSIGN_OR_RETURN(std::vector<VertexId> seeds, SeedsOf(*graph_, options, labels_));
+  RHIZOME_ASSIGN_OR_RETURN(const auto links, LinksOf(graph_, options));
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<VertexId> seeds,
+                           SeedsOf(*graph_, options, labels_, links.get()));
   labels_.split = {};
   RHIZOME_ASSIGN_OR_RETURN(times_, TimesOf(*graph_, options));
   ranks_ = options.ranks;
@@ -316,18 +371,19 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
 
   FeedPipelineOptions pipeline = PipelineOptionsOf(options, times_);
   RHIZOME_ASSIGN_OR_RETURN(inputs_, SetInputs(*graph_, options, pipeline));
-  const FeedJob job{.graph = *graph_,
-                    .pipeline = std::move(pipeline),
-                    .fixed = {.cache_bytes = options.feed.cache_bytes,
-                              .superbatch = options.feed.superbatch,
-                              .neighbor_cache_bytes = options.feed.neighbor_cache_bytes,
-                              .in_turn = InTurn(options.feed)},
-                    .memory_bytes = options.memory_bytes,
-                    .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_); },
-                    .compute_bytes = {},
-                    .minibatches = options.epochs == 0 ? minibatches_of_epoch_ : 0,
-                    .starts_soon = true};
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, plan, control_));
+  const FeedJob job{
+      .graph = *graph_,
+      .pipeline = std::move(pipeline),
+      .fixed = {.cache_bytes = options.feed.cache_bytes,
+                .superbatch = options.feed.superbatch,
+                .neighbor_cache_bytes = options.feed.neighbor_cache_bytes,
+                .in_turn = InTurn(options.feed)},
+      .memory_bytes = options.memory_bytes,
+      .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_, links.get()); },
+      .compute_bytes = {},
+      .minibatches = options.epochs == 0 ? minibatches_of_epoch_ : 0,
+      .starts_soon = true};
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, StreamOf(plan, links), control_));
   Describe(feed);
   RHIZOME_ASSIGN_OR_RETURN(scratch_, ClaimScratch(graph_->store(), options.job));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*graph_, scratch_->folder(), control_));
@@ -346,7 +402,8 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(
       pipeline_,
       FeedPipeline::Open(*graph_, feed.pipeline,
-                         RampedSeeds(std::move(plan), ramp, options.epochs == 0), control_));
+                         WithLinks(links, RampedSeeds(std::move(plan), ramp, options.epochs == 0)),
+                         control_));
   return Status::Ok();
 }
 

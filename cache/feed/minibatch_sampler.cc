@@ -94,12 +94,13 @@ Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
   RHIZOME_ASSIGN_OR_RETURN(made.sampler_, Sampler::Create(graph, options.sampler, neighbors));
   if (options.valid_sampler) {
     RHIZOME_ASSIGN_OR_RETURN(made.valid_sampler_,
-                             Sampler::Create(graph, *options.valid_sampler, std::move(neighbors)));
+                             Sampler::Create(graph, *options.valid_sampler, neighbors));
   }
   if (options.weighted_degrees) {
     RHIZOME_ASSIGN_OR_RETURN(made.weighted_degrees_,
                              WeightedDegrees(graph, options.sampler.direction));
   }
+  made.neighbors_ = std::move(neighbors);
   return made;
 }
 
@@ -111,20 +112,33 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   if (sampler_ == nullptr) {
     RHIZOME_ASSIGN_OR_RETURN(minibatch, SeedsOnly(*graph_, seeds));
   } else {
-    RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::int64_t> times, TimesOf(seeds));
-    const Sampler& sampler =
-        seeds.is_valid && valid_sampler_ != nullptr ? *valid_sampler_ : *sampler_;
-    RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph,
-                             sampler.Sample(seeds.vertices, times, seeds.key));
+    RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph, DrawSubgraph(seeds));
     RHIZOME_ASSIGN_OR_RETURN(minibatch, FromSubgraph(std::move(subgraph)));
   }
   RHIZOME_DCHECK(IsWhole(minibatch));
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
+  minibatch.pairs = seeds.pairs;
+  minibatch.negatives = seeds.negatives;
+  // The numbers of pairs and negatives are local numbers only if no seed is repeated.
+  RHIZOME_DCHECK(seeds.pairs.empty() || minibatch.seed_count == seeds.vertices.size());
   if (options_.vertex_types) row_types_.Fill(minibatch);
   if (options_.degrees) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
   if (options_.weighted_degrees) FillWeightedDegrees(minibatch);
+  if (seeds.leave_out) RHIZOME_RETURN_IF_ERROR(LeaveOutOfDegrees(minibatch));
   return minibatch;
+}
+
+Result<SampledSubgraph> MinibatchSampler::DrawSubgraph(const SeedBatch& seeds) const {
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::int64_t> times, TimesOf(seeds));
+  const Sampler& sampler =
+      seeds.is_valid && valid_sampler_ != nullptr ? *valid_sampler_ : *sampler_;
+  std::vector<VertexPair> left_out;
+  for (const MinibatchPair& pair : seeds.pairs)
+    if (seeds.leave_out) left_out.push_back({seeds.vertices[pair.src], seeds.vertices[pair.dst]});
+  SampledSubgraph subgraph;
+  RHIZOME_RETURN_IF_ERROR(sampler.SampleInto(seeds.vertices, times, seeds.key, left_out, subgraph));
+  return subgraph;
 }
 
 /// Returns the times of the seeds; empty unless the sampler is temporal.
@@ -156,6 +170,16 @@ Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {
                              DegreeOfRow(*graph_, minibatch.rows[i], options_.sampler.direction));
   }
   return Status::Ok();
+}
+
+Status MinibatchSampler::LeaveOutOfDegrees(Minibatch& minibatch) const {
+  if (sampler_ == nullptr || (minibatch.degrees.empty() && minibatch.weighted_degrees.empty()))
+    return Status::Ok();
+  if (left_out_degrees_ == nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(left_out_degrees_,
+                             LeftOutDegrees::Create(*graph_, options_.sampler, neighbors_));
+  }
+  return left_out_degrees_->Correct(minibatch);
 }
 
 }  // namespace internal

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/feed/left_out_degrees.h"
 #include "cache/feed/row_types.h"
 #include "rhizome/graph.h"
 #include "rhizome/loader.h"
@@ -69,7 +70,9 @@ class MinibatchSampler {
  private:
   MinibatchSampler(const GraphSnapshot& graph, MinibatchSamplerOptions options)
       : graph_(&graph), options_(std::move(options)), row_types_(graph) {}
+  Result<SampledSubgraph> DrawSubgraph(const SeedBatch& seeds) const;
   Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) const;
+  Status LeaveOutOfDegrees(Minibatch& minibatch) const;
   Status FillDegrees(Minibatch& minibatch) const;
   void FillWeightedDegrees(Minibatch& minibatch) const;
   Result<std::vector<std::int64_t>> TimesOf(const SeedBatch& seeds) const;
@@ -80,6 +83,8 @@ class MinibatchSampler {
   std::unique_ptr<Sampler> sampler_;        // null without edges
   std::unique_ptr<Sampler> valid_sampler_;  // null: sampler_
   std::vector<float> weighted_degrees_;     // [rows], if requested
+  std::shared_ptr<const NeighborSource> neighbors_;
+  mutable std::unique_ptr<LeftOutDegrees> left_out_degrees_;  // null before its first use
 };
 
 /// The distinct rows that vertices request, in order of first use, and the row of each vertex.

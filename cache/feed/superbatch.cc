@@ -40,6 +40,14 @@ using Header = std::array<std::uint64_t, kFields>;
 /// would add its head to minibatches without weighted degrees, too.)
 constexpr std::uint64_t kWeightedDegreesFollow = std::uint64_t{1} << 63;
 
+/// Flag in kDegrees: pairs and negatives follow all other lists, for the same reason.
+constexpr std::uint64_t kPairsFollow = std::uint64_t{1} << 62;
+
+/// A number of a packed list takes at least a bit.
+constexpr std::uint64_t kBitsOfByte = 8;
+
+constexpr std::uint64_t kFlags = kWeightedDegreesFollow | kPairsFollow;
+
 /// Returns the differences of consecutive offsets, the first relative to 0. Restores any offsets,
 /// because differences wrap around.
 std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
@@ -179,12 +187,85 @@ bool TakeWeightedDegrees(std::span<const std::byte>& bytes, const Header& header
   return !follow || TakePacked(bytes, header[kRows], 0, degrees, FloatOf);
 }
 
+bool HasPairs(const Minibatch& m) {
+  return !m.pairs.empty() || !m.negatives[0].empty() || !m.negatives[1].empty();
+}
+
+/// Appends the number of pairs, the number of vertex types of each side, and the type and the
+/// number of vertices of each; then packed lists: sources, targets and types of all pairs, and the
+/// vertices of each type.
+void AppendPairs(const Minibatch& m, std::vector<std::byte>& bytes) {
+  std::vector<std::uint64_t> head{m.pairs.size(), m.negatives[0].size(), m.negatives[1].size()};
+  std::vector<std::uint64_t> vertices;
+  for (const auto& side : m.negatives) {
+    for (const MinibatchNegatives& negatives : side) {
+      head.push_back(negatives.type);
+      head.push_back(negatives.vertices.size());
+      vertices.insert(vertices.end(), negatives.vertices.begin(), negatives.vertices.end());
+    }
+  }
+  AppendNumbers(head, bytes);
+  std::vector<std::uint64_t> numbers;
+  for (const MinibatchPair& pair : m.pairs) numbers.push_back(pair.src);
+  for (const MinibatchPair& pair : m.pairs) numbers.push_back(pair.dst);
+  AppendPacked(numbers, bytes);
+  AppendPacked(vertices, bytes);
+  numbers.clear();
+  for (const MinibatchPair& pair : m.pairs) numbers.push_back(pair.type);
+  AppendPacked(numbers, bytes);
+}
+
+/// Takes the type and the number of vertices of each part of the negatives. `parts`: by side.
+/// Returns false if `bytes` is too short, or has an impossible number.
+bool TakeNegativeHeads(std::span<const std::byte>& bytes, std::span<const std::uint64_t> parts,
+                       Minibatch& m, std::uint64_t& vertices) {
+  for (std::size_t side = 0; side < 2; ++side) {
+    std::vector<std::uint64_t> heads;
+    if (parts[side] > bytes.size() || !TakeNumbers(bytes, 2 * parts[side], heads)) return false;
+    const std::uint64_t most = kBitsOfByte * bytes.size();
+    for (std::size_t i = 0; i < heads.size(); i += 2) {
+      if (vertices > most || heads[i + 1] > most - vertices) return false;
+      m.negatives[side].push_back({.type = static_cast<TypeId>(heads[i])});
+      m.negatives[side].back().vertices.resize(heads[i + 1]);
+      vertices += heads[i + 1];
+    }
+  }
+  return true;
+}
+
+bool TakePairs(std::span<const std::byte>& bytes, const Header& header, Minibatch& m) {
+  if ((header[kDegrees] & kPairsFollow) == 0) return true;
+  std::vector<std::uint64_t> counts;
+  std::vector<std::uint32_t> ends, vertices, types;
+  std::uint64_t all = 0;
+  if (!TakeNumbers(bytes, 3, counts) || counts[0] > kBitsOfByte * bytes.size() ||
+      !TakeNegativeHeads(bytes, std::span(counts).subspan(1), m, all) ||
+      !TakeWords(bytes, 2 * counts[0], ends) || !TakeWords(bytes, all, vertices) ||
+      !TakeWords(bytes, counts[0], types))
+    return false;
+  const auto is_seed = [&](std::uint32_t local) { return local < header[kSeeds]; };
+  if (!std::all_of(ends.begin(), ends.end(), is_seed) ||
+      !std::all_of(vertices.begin(), vertices.end(), is_seed))
+    return false;
+  for (std::size_t i = 0; i < types.size(); ++i)
+    m.pairs.push_back({ends[i], ends[types.size() + i], static_cast<TypeId>(types[i])});
+  auto next = vertices.begin();
+  for (auto& side : m.negatives) {
+    for (MinibatchNegatives& negatives : side) {
+      const auto end = next + static_cast<std::ptrdiff_t>(negatives.vertices.size());
+      std::copy(next, end, negatives.vertices.begin());
+      next = end;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 // Layout: the header (Field); hop offsets; packed lists of rows, list lengths, neighbours, degrees
-// and edge attributes; hop lists; the packed list of seeds by vertex; weighted degrees, if any; and
-// the slack that PackedNumbers needs. DecodeMinibatch reads the same sequence and checks that it
-// ends exactly.
+// and edge attributes; hop lists; the packed list of seeds by vertex; weighted degrees, and
+// pairs with negatives, if any; and the slack that PackedNumbers needs. DecodeMinibatch reads the
+// same sequence and checks that it ends exactly.
 std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
   std::vector<std::uint64_t> lengths = Lengths(m.offsets);
   const std::size_t empty_lists = ZerosAtTheEnd(lengths, m.rows.size());
@@ -194,6 +275,7 @@ std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
                    m.types.size(),  m.weights.size(), m.edges.size(),     m.hop_lists.size(),
                    m.seed_of.size()};
   if (!m.weighted_degrees.empty()) header[kDegrees] |= kWeightedDegreesFollow;
+  if (HasPairs(m)) header[kDegrees] |= kPairsFollow;
   std::vector<std::byte> bytes;
   AppendNumbers(header, bytes);
   AppendNumbers(m.hop_offsets, bytes);
@@ -205,6 +287,7 @@ std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
   AppendNumbers(m.hop_lists, bytes);
   AppendPacked(std::vector<std::uint64_t>(m.seed_of.begin(), m.seed_of.end()), bytes);
   if (!m.weighted_degrees.empty()) AppendPacked(BitsOf(m.weighted_degrees), bytes);
+  if (HasPairs(m)) AppendPairs(m, bytes);
   bytes.resize(bytes.size() + kPackedSlackBytes);
   return bytes;
 }
@@ -223,10 +306,11 @@ Result<Minibatch> DecodeMinibatch(std::span<const std::byte> bytes) {
       TakeNumbers(bytes, header[kHops], m.hop_offsets) && TakeRows(bytes, header[kRows], m.rows) &&
       TakeOffsets(bytes, header[kOffsets], header[kEmptyLists], m.offsets) &&
       TakeNeighbors(bytes, header[kNeighbors], m.seed_count, m.neighbors) &&
-      TakeWords(bytes, header[kDegrees] & ~kWeightedDegreesFollow, m.degrees) &&
-      TakeEdgeFacts(bytes, header, m) && TakeNumbers(bytes, header[kHopLists], m.hop_lists) &&
+      TakeWords(bytes, header[kDegrees] & ~kFlags, m.degrees) && TakeEdgeFacts(bytes, header, m) &&
+      TakeNumbers(bytes, header[kHopLists], m.hop_lists) &&
       TakeWords(bytes, header[kSeedOf], m.seed_of) &&
-      TakeWeightedDegrees(bytes, header, m.weighted_degrees) && bytes.size() == kPackedSlackBytes;
+      TakeWeightedDegrees(bytes, header, m.weighted_degrees) && TakePairs(bytes, header, m) &&
+      bytes.size() == kPackedSlackBytes;
   if (!whole) return Fail(corrupt);
   return m;
 }

@@ -97,6 +97,7 @@ constexpr auto kFields = std::to_array<OptionField>({
     {"out"},
     {"out_array"},
     {"overlap"},
+    {"pairs"},
     {"partitioner"},
     {"partitions"},
     {"patience"},

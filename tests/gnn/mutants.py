@@ -18,7 +18,7 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("RHIZOME_BUILD", SOURCE / "build" / "mutants"))
-FILES = ["storage/remote/*", "cache/*/*", "gnn/*/*"]
+FILES = ["storage/remote/*", "index/sample/*", "cache/*/*", "gnn/*/*"]
 PYG = "models_ci_test.py"  # every kind of network against PyTorch Geometric
 MINUTES = 10
 HANG_MINUTES = 2  # of a mistake after which a test does not end
@@ -42,6 +42,7 @@ PLAN = gtest("spill", "FullGraphPlanTest.*:SpillPolicyTest.*")
 TENSORS = gtest("spill", "TensorPlanTest.*")
 LINKS = gtest("links", "RankLinksTest.*:DecoderTest.*")
 SAMPLING = gtest("cache", "NeighborSamplingTest.*")
+LINK_FEED = gtest("links_cache", "LinkFeedTest.*")
 
 MUTANTS = {
     # Layers
@@ -62,6 +63,9 @@ MUTANTS = {
     "the true score is rounded": LINKS,
     "sources have the relation of destinations": LINKS,
     "TransE takes L1 for L2": LINKS,
+    "the reverse of a left-out edge is kept": LINK_FEED,
+    "degrees count the edges of pairs": LINK_FEED,
+    "negatives have the type of the first end": LINK_FEED,
     # Relations
     "a group's mean divides by the target's edges": gtest("models", "*RelationalTest*"),
     "relations are of the other side": gtest("models", "RelationalShapeTest.*"),

@@ -162,8 +162,8 @@ struct Minibatch {
   }
 };
 
-/// Options of a Loader. `sampler.fanouts`, either `features` or `inputs`, and either `seeds` or
-/// `split` are required.
+/// Options of a Loader. `sampler.fanouts`, either `features` or `inputs`, and one of `seeds`,
+/// `split` and `pairs` are required.
 struct LoaderOptions {
   /// How to sample around the seeds; all options of Sampler are supported except `induced`. The
   /// `seed` also determines the order of the seed vertices.
@@ -188,6 +188,24 @@ struct LoaderOptions {
   std::vector<VertexId> seeds = {};
   std::string split = {};
   Split set = Split::kTrain;
+
+  /// Instead of seeds: edges to learn. An epoch visits each once, and `batch_size` counts them.
+  /// They need not be edges of the graph, and may repeat. The seeds of a minibatch are the distinct
+  /// ends of its pairs, then its negatives, in order of first use (Minibatch::pairs). The edges
+  /// between the two ends of a pair of the minibatch are left out of its subgraph and its degrees,
+  /// in both directions and of any type, unless `keep_seed_edges` is set: otherwise a model would
+  /// see the edge that it has to predict. Not with `labels` and temporal sampling.
+  std::vector<VertexPair> pairs = {};
+  bool keep_seed_edges = false;
+
+  /// With `pairs`: the number K of vertices that replace each end of each pair
+  /// (Minibatch::negatives). Among the pairs whose replaced end has the same vertex type, the i-th
+  /// has the vertices [i * K, (i + 1) * K) of that type. A negative has the type of the end, is not
+  /// deleted, and differs from the end, unless 16 more draws have not found another vertex. It is
+  /// drawn from `negative_sources`, a mixture such as "uniform" or "degree^.75:.5,in-batch:.5"
+  /// (docs/LINKS.md).
+  std::uint64_t negatives = 0;
+  std::string negative_sources = "uniform";
 
   /// Times of the seeds. Required if sampling is temporal (`sampler.times`), otherwise not allowed.
   /// Either `seed_times`, one per entry of `seeds`, or an int64 or int32 array with one column that
@@ -284,10 +302,11 @@ struct LoaderReport {
 /// requests and keeps the rows that are needed soonest (Belady's rule). Concurrently, the previous
 /// superbatch is read in deep batches of direct reads, and the caller computes.
 ///
-/// Minibatch k of epoch e depends on the graph as of Open, the seeds, `batch_size`, `shuffle`,
-/// `drop_last`, the ranks and the sampler's options. It does not depend on threads, memory, policy,
-/// superbatch, or earlier requests. Its subgraph equals the result of Sampler::Sample for its seeds
-/// and Minibatch::tag (and Minibatch::seed_times).
+/// Minibatch k of epoch e depends on the graph as of Open, the seeds (or the pairs and the options
+/// of negatives), `batch_size`, `shuffle`, `drop_last`, the ranks and the sampler's options. It
+/// does not depend on threads, memory, policy, superbatch, or earlier requests. Its subgraph equals
+/// the result of Sampler::Sample for its seeds and Minibatch::tag (and Minibatch::seed_times); with
+/// pairs, of Sampler::SampleInto with the pairs to leave out.
 ///
 /// Source: Ginex (VLDB 2022): superbatches as inspector and executor (section 3.1), the neighbour
 /// cache (3.2), and the optimal feature cache (3.3, 3.4). Unlike Ginex, which samples a superbatch
@@ -305,7 +324,9 @@ class Loader {
   /// Samples the first minibatch, divides the memory, and starts to prepare minibatches. `control`
   /// is checked for cancellation, now and later; the loader does not report progress to it.
   /// Errors: kInvalidArgument, no fanouts, options that are out of range or exclude each other, no
-  /// seeds, a seed that is repeated, is not a vertex or has no label (named in the message), fewer
+  /// seeds, a seed that is repeated, is not a vertex or has no label (named in the message), a pair
+  /// with an end that is not a vertex, or that no other vertex can replace, an unknown source of
+  /// negatives, fewer
   /// seeds than minibatches, an array of wrong dtype, shape or layout; kNotFound, no such array;
   /// an array of `inputs` of another vertex type, an unknown type, or one that is named twice;
   /// kOutOfMemory, the limit is too small (the message states the required memory); any error of
@@ -325,7 +346,8 @@ class Loader {
   /// error no more minibatches are delivered.
   Result<std::optional<Minibatch>> Next();
 
-  std::uint64_t seed_count() const;            ///< seeds per epoch, of all ranks, before drop_last
+  /// Returns the number of seeds, or of pairs, per epoch, of all ranks, before drop_last.
+  std::uint64_t seed_count() const;
   std::uint64_t minibatches_of_epoch() const;  ///< for this rank
   std::int64_t classes() const;                ///< 1 + the largest label in the array; 0: no labels
   std::uint64_t position()

@@ -607,8 +607,8 @@ TEST_F(LoaderTest, BadOptionsAreRefusedWithWords) {
   expect(bad, "batch size", [](LoaderOptions& o) { o.batch_size = 0; });
   expect(bad, "epochs", [](LoaderOptions& o) { o.epochs = (1U << 23) + 1; });
   expect(bad, "no features", [](LoaderOptions& o) { o.features = {}; });
-  expect(bad, "either seeds", [](LoaderOptions& o) { o.split = {}; });
-  expect(bad, "either seeds", [](LoaderOptions& o) { o.seeds = {1}; });
+  expect(bad, "one of `seeds`", [](LoaderOptions& o) { o.split = {}; });
+  expect(bad, "one of `seeds`", [](LoaderOptions& o) { o.seeds = {1}; });
   expect(bad, "train, valid or test", [](LoaderOptions& o) { o.set = Split::kNone; });
   expect(bad, "time for each seed", [](LoaderOptions& o) {
     o.sampler.times = std::make_shared<EdgeTimesInMemory>(std::vector<std::vector<std::int64_t>>());

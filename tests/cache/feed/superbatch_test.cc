@@ -125,6 +125,21 @@ TEST(PackedNumbersTest, ACountThatTheBytesCannotHoldIsRefused) {
   EXPECT_FALSE(PackedNumbers::Open(wrong, 4).has_value());
 }
 
+/// Adds pairs and negatives: numbers of seeds. There must be a seed.
+void AddPairs(std::mt19937_64& random, Minibatch& m) {
+  const auto seed = [&] { return static_cast<std::uint32_t>(random() % m.seed_count); };
+  m.pairs.resize(random() % 30);
+  for (MinibatchPair& pair : m.pairs) pair = {seed(), seed(), static_cast<TypeId>(random())};
+  for (auto& side : m.negatives) {
+    side.resize(random() % 3);
+    for (MinibatchNegatives& negatives : side) {
+      negatives.type = static_cast<TypeId>(random());
+      negatives.vertices.resize(random() % 40);
+      for (std::uint32_t& vertex : negatives.vertices) vertex = seed();
+    }
+  }
+}
+
 /// Returns a minibatch numbered as by the sampler: vertices other than seeds are numbered by first
 /// appearance, and the lists of the last hop are empty.
 Minibatch SampledMinibatch(std::mt19937_64& random) {
@@ -160,6 +175,7 @@ Minibatch SampledMinibatch(std::mt19937_64& random) {
     for (std::uint64_t v = 0; v < known; ++v)
       m.weighted_degrees.push_back(static_cast<float>(random() % 1000) / 3);
   }
+  if (random() % 2 == 0) AddPairs(random, m);
   return m;
 }
 
@@ -190,6 +206,7 @@ Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
   }
   m.seed_count = m.rows.empty() ? 0 : random() % m.rows.size();
   if (random() % 2 == 0) m.weighted_degrees.resize(m.rows.size(), -2.5F);
+  if (random() % 2 == 0 && m.seed_count > 0) AddPairs(random, m);
   return m;
 }
 
@@ -198,7 +215,8 @@ bool Equal(const Minibatch& a, const Minibatch& b) {
          a.hop_offsets == b.hop_offsets && a.offsets == b.offsets && a.neighbors == b.neighbors &&
          a.degrees == b.degrees && a.types == b.types && a.weights == b.weights &&
          a.edges == b.edges && a.hop_lists == b.hop_lists && a.seed_of == b.seed_of &&
-         a.weighted_degrees == b.weighted_degrees;
+         a.weighted_degrees == b.weighted_degrees && a.pairs == b.pairs &&
+         a.negatives == b.negatives;
 }
 
 TEST(MinibatchCodeTest, RandomMinibatchesComeBackAsTheyWere) {
@@ -247,6 +265,41 @@ TEST(MinibatchCodeTest, FactsOfEdgesCostTheirBitsAndOthersNothing) {
   EXPECT_EQ(EncodeMinibatch(m).size(), plain);
 }
 
+TEST(MinibatchCodeTest, PairsCostNothingWhereThereAreNone) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 20; ++round) {
+    Minibatch m = SampledMinibatch(random);
+    const std::vector<std::byte> with_pairs = EncodeMinibatch(m);
+    const bool has_pairs = m.pairs.size() + m.negatives[0].size() + m.negatives[1].size() > 0;
+    m.pairs.clear();
+    m.negatives = {};
+    const std::vector<std::byte> without = EncodeMinibatch(m);
+    EXPECT_EQ(without.size() < with_pairs.size(), has_pairs);
+    // The lists come first, in the same bytes; only the flag is in the header.
+    constexpr std::size_t kHeaderBytes = 13 * sizeof(std::uint64_t);
+    const std::size_t lists = without.size() - kHeaderBytes - kPackedSlackBytes;
+    EXPECT_TRUE(std::equal(without.begin() + kHeaderBytes,
+                           without.begin() + static_cast<std::ptrdiff_t>(kHeaderBytes + lists),
+                           with_pairs.begin() + kHeaderBytes));
+  }
+}
+
+TEST(MinibatchCodeTest, EndsOfPairsAreSeeds) {
+  Minibatch m;
+  m.seed_count = 2;
+  m.rows = {5, 6, 7};
+  m.hop_offsets = {0, 2, 3};
+  m.offsets = {0, 0, 0, 0};
+  m.pairs = {{.src = 0, .dst = 1, .type = 0}};
+  m.negatives[1] = {{.type = 0, .vertices = {1}}};
+  EXPECT_OK(DecodeMinibatch(EncodeMinibatch(m)));
+  m.pairs[0].dst = 2;
+  EXPECT_STATUS(DecodeMinibatch(EncodeMinibatch(m)), kCorruption);
+  m.pairs[0].dst = 1;
+  m.negatives[1][0].vertices[0] = 2;
+  EXPECT_STATUS(DecodeMinibatch(EncodeMinibatch(m)), kCorruption);
+}
+
 TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 300; ++round) {
@@ -275,6 +328,11 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     EXPECT_LE(decoded->edges.size(), most);
     EXPECT_LE(decoded->hop_lists.size(), most);
     EXPECT_LE(decoded->seed_of.size(), most);
+    EXPECT_LE(decoded->pairs.size(), most);
+    std::size_t negatives = 0;
+    for (const auto& side : decoded->negatives)
+      for (const MinibatchNegatives& of_type : side) negatives += 1 + of_type.vertices.size();
+    EXPECT_LE(negatives, 2 * most);
   }
 }
 
