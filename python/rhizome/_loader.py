@@ -11,7 +11,7 @@ from . import _core
 from ._graph import Graph
 from ._repr import Box, as_html, boxed
 from ._sampler import sampler_arguments
-from ._types import Direction, SplitName, as_bytes, as_count, as_integers, as_split, as_text, as_vertex_ids
+from ._types import Direction, SplitName, as_array, as_bytes, as_count, as_integers, as_split, as_text, as_vertex_ids
 from .errors import Error
 
 
@@ -81,6 +81,10 @@ class Minibatch(NamedTuple):
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the number of its seed, int64 [n]; else None
     seed_times: np.ndarray | None  #: times of the seeds, int64 [batch_size], if samples are temporal; else None
     vertex_types: np.ndarray | None  #: indices of ``graph.vertex_types``, uint16 [n], with arrays by type; None: one type
+    pairs: np.ndarray | None  #: the edges to learn as numbers of seeds, int64 [m, 2]; None: not requested
+    pair_types: np.ndarray | None  #: their edge types, uint16 [m]; None: not requested
+    negatives: np.ndarray | None  #: numbers of seeds that replace the source (0) or the destination (1) of each pair,
+    #: int64 [2, m, negatives]; None: not requested
     epoch: int  #: from 0
     number: int  #: within the epoch, from 0
     tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` returns the same subgraph
@@ -151,7 +155,8 @@ class Loader:
 
     def __init__(self, graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *,
                  features: str | Mapping[str, str | None], labels: str | None = None, seeds: Any = None, split: SplitName | None = None,
-                 split_array: str = "split", batch_size: int = 1000, shuffle: bool = True, drop_last: bool = False,
+                 split_array: str = "split", pairs: Any = None, negatives: int = 0,
+                 negative_sources: Sequence[str] | str = "uniform", keep_seed_edges: bool = False, batch_size: int = 1000, shuffle: bool = True, drop_last: bool = False,
                  rank: int = 0, world_size: int = 1, epochs: int | None = None, memory: int | str = "1G", policy: str = "belady",
                  superbatch: int | None = None, normalize: bool = False, zero_copy: bool = False,
                  direction: Direction = "in", replace: bool = False, weighted: bool = False, disjoint: bool = False,
@@ -167,6 +172,12 @@ class Loader:
         floats that all types have ("feat" if there are several), else none; see ``features``. ``normalize``: divide each row by the sum of its absolute values, in float32. ``labels``: an array with
         one column of integers; every seed must have a label.
         ``seeds``: vertex ids [n], distinct (or a bool mask); or ``split``: the vertices of that set of ``split_array``.
+        ``pairs``: instead, edges to learn: vertex ids [m, 2]; [m, 3] with indices of ``graph.edge_types``; or tuples (source,
+        destination, name of the edge type). An epoch visits each once, and ``batch_size`` counts them. The seeds are the
+        ends and the negatives (``Minibatch.pairs``). The edges between the ends of a minibatch's pairs are left out of its
+        subgraph, in both directions and of any type, unless ``keep_seed_edges``. ``negatives``: the number of vertices
+        that replace each end of each pair; they have its type. ``negative_sources``: where they come from, with shares:
+        uniform, degree^ALPHA, in-batch, such as ["uniform:.5", "degree^.75"].
         ``batch_size``: seeds per minibatch; ``drop_last``: drop a minibatch that has fewer; ``shuffle``: use a new
         order in each epoch, determined by ``seed``, else the given order. ``rank``, ``world_size``: the number of this
         loader, and the number of loaders.
@@ -184,8 +195,8 @@ class Loader:
         ``world_size``, an unknown vertex type, an array of another type; IndexError, a seed of no vertex; NotFound, no such array; OutOfMemory, reporting the required
         size; Corruption; IoError.
         """
-        if (seeds is None) == (split is None):
-            raise ValueError("give either seeds or split")
+        if sum(given is not None for given in (seeds, split, pairs)) != 1:
+            raise ValueError("give one of seeds, split and pairs")
         if policy not in _core.policies():
             raise ValueError(f"policy is {policy!r}, but must be one of {', '.join(_core.policies())}")
         arguments = _core.LoaderArguments()
@@ -202,7 +213,13 @@ class Loader:
             arguments.features = as_text(features, "features")
         arguments.normalize = bool(normalize)
         arguments.labels = as_text(labels, "labels") if labels else ""
-        if split is not None:
+        arguments.negatives = as_count(negatives, "negatives")
+        arguments.negative_sources = (negative_sources if isinstance(negative_sources, str)
+                                      else ",".join(as_text(one, "negative_sources") for one in negative_sources))
+        arguments.keep_seed_edges = bool(keep_seed_edges)
+        if pairs is not None:
+            arguments.pairs = _pairs(graph, pairs)
+        elif split is not None:
             arguments.split, arguments.set = as_text(split_array, "split_array"), as_split(split)
         else:
             arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # used again by _open
@@ -252,7 +269,7 @@ class Loader:
 
     @property
     def num_seeds(self) -> int:
-        """The number of seeds per epoch, over all ranks, before ``drop_last``."""
+        """The number of seeds, or of pairs, per epoch, over all ranks, before ``drop_last``."""
         return self._seed_count
 
     @property
@@ -326,9 +343,10 @@ class Loader:
     def _box(self) -> Box:
         arguments = self._arguments
         epochs = f" of {arguments.epochs}" if arguments.epochs else ""
+        kind = "seeds" if arguments.pairs is None else "pairs"
         return Box(f"rhizome.Loader of {self._path!r}", [
-            ("features", self._shown_features()), ("seeds", f"{self.num_seeds:,}"),
-            ("minibatches", f"{self._length:,} per epoch, of up to {arguments.batch_size:,} seeds"),
+            ("features", self._shown_features()), (kind, f"{self.num_seeds:,}"),
+            ("minibatches", f"{self._length:,} per epoch, of up to {arguments.batch_size:,} {kind}"),
             ("position", f"{self._position % self._length:,} in epoch {self._position // self._length}{epochs}"),
             ("memory", f"{self._memory.total / 2**20:,.0f} MiB")])
 
@@ -397,6 +415,38 @@ class Loader:
         if self._zero_copy:
             x = {name: LentRows(*rows) for name, rows in x.items()} if isinstance(x, dict) else LentRows(*x)
         return Minibatch._make([*parts[:2], x, *parts[3:]])
+
+
+def _pairs(graph: Graph, pairs: Any) -> np.ndarray:
+    """Returns pairs as int64 [m, 3]: vertex ids, and indices of edge types."""
+    types = graph.edge_types
+    if not isinstance(pairs, np.ndarray) and isinstance(pairs, Sequence):
+        pairs = [[*pair[:2], _edge_type(types, pair[2])] if isinstance(pair, Sequence) and len(pair) == 3 else pair
+                 for pair in pairs]
+    array = as_array(pairs)
+    if array.ndim != 2 or array.shape[1] not in (2, 3):
+        raise TypeError(f"pairs must be an array [m, 2] or [m, 3], not {list(array.shape)}")
+    if not array.size:
+        raise ValueError("there are no pairs")
+    flat = as_integers(array.reshape(-1), "pairs").reshape(array.shape)
+    rows = np.zeros((len(flat), 3), np.int64)
+    rows[:, :flat.shape[1]] = flat
+    outside = np.flatnonzero(((rows[:, :2] < 0) | (rows[:, :2] >= graph.vertex_bound)).any(axis=1))
+    if outside.size:
+        raise IndexError(f"pair {outside[0]} is {rows[outside[0], :2].tolist()}: vertex ids are in [0, {graph.vertex_bound})")
+    unknown = np.flatnonzero((rows[:, 2] < 0) | (rows[:, 2] >= max(len(types), 1)))
+    if unknown.size:
+        raise ValueError(f"pair {unknown[0]} has edge type {rows[unknown[0], 2]}, but the graph has {len(types)} edge types")
+    return rows
+
+
+def _edge_type(types: Sequence[str], name: Any) -> Any:
+    """Returns the index of an edge type's name; other values are returned unchanged."""
+    if not isinstance(name, str):
+        return name
+    if name not in types:
+        raise ValueError(f"there is no edge type {name!r}; the graph has {', '.join(types)}")
+    return types.index(name)
 
 
 def _by_type(features: Mapping[str, str | None]) -> list[tuple[str, str]]:

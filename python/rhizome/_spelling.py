@@ -29,7 +29,7 @@ _WITHOUT_KEYWORD = frozenset({"dtype", "id_type", "triplets"})
 _IN_PROCESS = frozenset({
     "batch_size", "columns", "create_types", "delimiter", "direction", "directions", "disjoint", "dry_run", "edges", "end_types", "epochs", "fanouts", "feature_columns", "features",
     "fill_holes", "header", "hold_out", "hold_out_by", "hold_out_relations", "homes", "inverse", "keep", "labels", "layout", "live", "memory", "meta_path", "new_version",
-    "node_columns", "nodes", "partitions", "random_split", "replace", "scratch", "seed", "seed_times", "seeds", "split", "superbatch",
+    "negative_sources", "negatives", "node_columns", "nodes", "pairs", "partitions", "random_split", "replace", "scratch", "seed", "seed_times", "seeds", "split", "superbatch",
     "threads", "topology", "types", "undirected", "vertices", "wait", "weighted",
 })
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <map>
 #include <optional>
 
 #include "handle.h"
@@ -31,6 +32,10 @@ struct LoaderArguments {
   nb::object seeds = nb::none();
   nb::object seed_times = nb::none();
   std::string seed_time_array;
+  nb::object pairs = nb::none();  ///< replaces seeds: int64 [m, 3]
+  std::uint64_t negatives = 0;
+  std::string negative_sources;
+  bool keep_seed_edges = false;
   std::string split;     ///< replaces seeds: name of the array
   std::uint8_t set = 0;  ///< number of the set in that array
   std::uint64_t batch_size = 0;
@@ -43,6 +48,19 @@ struct LoaderArguments {
   std::string policy;
   std::uint32_t superbatch = 0;  ///< 0: chosen automatically
 };
+
+/// Converts rows (source, destination, edge type), whose numbers rhizome.Loader has checked.
+std::vector<VertexPair> PairsFrom(nb::handle array) {
+  const auto rows =
+      nb::cast<nb::ndarray<const std::int64_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>>(
+          array, false);
+  std::vector<VertexPair> pairs(rows.shape(0));
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::int64_t* const row = rows.data() + 3 * i;
+    pairs[i] = {row[0], row[1], static_cast<TypeId>(row[2])};
+  }
+  return pairs;
+}
 
 LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& arguments) {
   LoaderOptions options;
@@ -61,6 +79,10 @@ LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& argum
     options.seed_times.assign(times.data(), times.data() + times.size());
   }
   options.seed_time_array = arguments.seed_time_array;
+  if (!arguments.pairs.is_none()) options.pairs = PairsFrom(arguments.pairs);
+  options.negatives = arguments.negatives;
+  options.negative_sources = arguments.negative_sources;
+  options.keep_seed_edges = arguments.keep_seed_edges;
   options.split = arguments.split;
   options.set = static_cast<Split>(arguments.set);
   options.batch_size = arguments.batch_size;
@@ -188,15 +210,53 @@ NewArray<std::int64_t> EdgesOfHops(const Minibatch& minibatch) {
   return counts;
 }
 
+/// Returns the ends of the pairs as [pairs, 2], local numbers.
+NewArray<std::int64_t> PairEnds(const Minibatch& minibatch) {
+  NewArray<std::int64_t> ends(2 * minibatch.pairs.size());
+  for (std::size_t i = 0; i < minibatch.pairs.size(); ++i) {
+    ends.span()[2 * i] = minibatch.pairs[i].src;
+    ends.span()[2 * i + 1] = minibatch.pairs[i].dst;
+  }
+  return ends;
+}
+
+NewArray<TypeId> PairTypes(const Minibatch& minibatch) {
+  NewArray<TypeId> types(minibatch.pairs.size());
+  std::transform(minibatch.pairs.begin(), minibatch.pairs.end(), types.span().begin(),
+                 [](const MinibatchPair& pair) { return pair.type; });
+  return types;
+}
+
+/// Returns the negatives as [2, pairs, each], local numbers, side by side. A minibatch has them by
+/// the vertex type of the replaced end, in the order of the pairs.
+NewArray<std::int64_t> NegativesOf(const GraphSnapshot& graph, const Minibatch& minibatch,
+                                   std::uint64_t each) {
+  NewArray<std::int64_t> all(2 * minibatch.pairs.size() * each);
+  auto out = all.span().begin();
+  for (std::size_t side = 0; side < 2 && each > 0; ++side) {
+    std::map<TypeId, std::pair<const MinibatchNegatives*, std::uint64_t>> next;
+    for (const MinibatchNegatives& of_type : minibatch.negatives[side])
+      next[of_type.type] = {&of_type, 0};
+    for (const MinibatchPair& pair : minibatch.pairs) {
+      const VertexId end = minibatch.vertices[side == 0 ? pair.src : pair.dst];
+      auto& [of_type, used] =
+          next.at(next.size() == 1 ? next.begin()->first : Take(graph.TypeOf(end)));
+      out = std::copy_n(of_type->vertices.begin() + static_cast<std::ptrdiff_t>(used), each, out);
+      used += each;
+    }
+  }
+  return all;
+}
+
 /// A minibatch as NumPy arrays, without its feature rows.
 struct Parts {
   NewArray<std::int64_t> vertices, edge_index, hops, edge_hops, edge_ids, seed_of, seed_times,
-      labels;
-  NewArray<TypeId> types, vertex_types;
+      labels, pairs, negatives;
+  NewArray<TypeId> types, vertex_types, pair_types;
   NewArray<float> weights;
 };
 
-Parts PartsOf(const Loading& loading, const Minibatch& minibatch) {
+Parts PartsOf(const Loading& loading, const Minibatch& minibatch, std::uint64_t negatives) {
   NewArray<std::int64_t> edge_ids(minibatch.edges.size());
   const EdgeNumbering numbers(*loading.graph);
   std::transform(minibatch.edges.begin(), minibatch.edges.end(), edge_ids.span().begin(),
@@ -209,8 +269,11 @@ Parts PartsOf(const Loading& loading, const Minibatch& minibatch) {
           .seed_of = Copy<std::int64_t>(minibatch.seed_of),
           .seed_times = Copy<std::int64_t>(minibatch.seed_times),
           .labels = Copy<std::int64_t>(minibatch.labels),
+          .pairs = PairEnds(minibatch),
+          .negatives = NegativesOf(*loading.graph, minibatch, negatives),
           .types = Copy<TypeId>(minibatch.types),
           .vertex_types = Copy<TypeId>(minibatch.vertex_types),
+          .pair_types = PairTypes(minibatch),
           .weights = Copy<float>(minibatch.weights)};
 }
 
@@ -313,6 +376,8 @@ class PyLoader {
         disjoint_(arguments.sampler.disjoint),
         temporal_(!arguments.sampler.times.empty() || !arguments.sampler.vertex_times.empty()),
         labels_(!arguments.labels.empty()),
+        pairs_(!arguments.pairs.is_none()),
+        negatives_(arguments.negatives),
         by_type_(!arguments.inputs.empty()),
         loading_(graph.handle(), OpenLoader(graph, arguments)) {}
 
@@ -321,9 +386,10 @@ class PyLoader {
     const std::shared_ptr<Loading> loading = Here();
     std::optional<Minibatch> minibatch = Take(TakeNext(*loading));
     if (!minibatch) return nb::none();
-    Parts parts = Unlocked([&] { return PartsOf(*loading, *minibatch); });
+    Parts parts = Unlocked([&] { return PartsOf(*loading, *minibatch, negatives_); });
     const auto number = std::pair(minibatch->epoch, minibatch->number);
     const std::size_t seeds = minibatch->seed_count, edges = minibatch->neighbors.size();
+    const std::size_t pairs = minibatch->pairs.size();
     const std::uint64_t tag = minibatch->tag;
     const bool has_types = !minibatch->vertex_types.empty();
     nb::object rows = RowsOf(loading, *minibatch, zero_copy);
@@ -331,17 +397,24 @@ class PyLoader {
     const auto optional = [](bool wanted, auto&& array) {
       return wanted ? std::move(array).ToNumpy() : nb::object(nb::none());
     };
+    nb::object ends = nb::none(), negatives = nb::none();
+    if (pairs_) ends = std::move(parts.pairs).ToNumpy({pairs, 2});
+    if (negatives_ > 0)
+      negatives =
+          std::move(parts.negatives).ToNumpy({2, pairs, static_cast<std::size_t>(negatives_)});
     const bool typed = loading->graph->edge_types().size() > 1;
-    return nb::make_tuple(
-        std::move(parts.vertices).ToNumpy(), std::move(parts.edge_index).ToNumpy({2, edges}),
-        std::move(rows), optional(labels_, std::move(parts.labels)), seeds,
-        std::move(parts.hops).ToNumpy(), std::move(parts.edge_hops).ToNumpy(),
-        optional(typed, std::move(parts.types)),
-        optional(loading->graph->info().weighted, std::move(parts.weights)),
-        optional(edge_ids_, std::move(parts.edge_ids)),
-        optional(disjoint_, std::move(parts.seed_of)),
-        optional(temporal_, std::move(parts.seed_times)),
-        optional(has_types, std::move(parts.vertex_types)), number.first, number.second, tag);
+    return nb::make_tuple(std::move(parts.vertices).ToNumpy(),
+                          std::move(parts.edge_index).ToNumpy({2, edges}), std::move(rows),
+                          optional(labels_, std::move(parts.labels)), seeds,
+                          std::move(parts.hops).ToNumpy(), std::move(parts.edge_hops).ToNumpy(),
+                          optional(typed, std::move(parts.types)),
+                          optional(loading->graph->info().weighted, std::move(parts.weights)),
+                          optional(edge_ids_, std::move(parts.edge_ids)),
+                          optional(disjoint_, std::move(parts.seed_of)),
+                          optional(temporal_, std::move(parts.seed_times)),
+                          optional(has_types, std::move(parts.vertex_types)), std::move(ends),
+                          optional(pairs_, std::move(parts.pair_types)), std::move(negatives),
+                          number.first, number.second, tag);
   }
 
   std::uint64_t seed_count() const { return Here()->loader->seed_count(); }
@@ -428,7 +501,9 @@ class PyLoader {
     return std::move(next.minibatch);
   }
 
-  const bool edge_ids_, disjoint_, temporal_, labels_, by_type_;
+  const bool edge_ids_, disjoint_, temporal_, labels_, pairs_;
+  const std::uint64_t negatives_;
+  const bool by_type_;
   Handle::Lease<Loading> loading_;
 };
 
@@ -446,6 +521,10 @@ void BindLoader(nb::module_& module) {
       .def_rw("seeds", &A::seeds, nb::arg().none())
       .def_rw("seed_times", &A::seed_times, nb::arg().none())
       .def_rw("seed_time_array", &A::seed_time_array)
+      .def_rw("pairs", &A::pairs, nb::arg().none())
+      .def_rw("negatives", &A::negatives)
+      .def_rw("negative_sources", &A::negative_sources)
+      .def_rw("keep_seed_edges", &A::keep_seed_edges)
       .def_rw("split", &A::split)
       .def_rw("set", &A::set)
       .def_rw("batch_size", &A::batch_size)

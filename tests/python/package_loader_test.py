@@ -460,7 +460,7 @@ def test_errors():
                     (rz.InvalidArgument, "seed 7 is repeated", {"seeds": [3, 7, 9, 7]}),
                     (IndexError, "300", {"seeds": [1, 300]}), (IndexError, "-1", {"seeds": [-1]}),
                     (TypeError, "integers", {"seeds": [1.5]}), (ValueError, "no seeds", {"seeds": []}),
-                    (ValueError, "either", {"split": "train"}), (ValueError, "either", {"seeds": None}),
+                    (ValueError, "one of", {"split": "train"}), (ValueError, "one of", {"seeds": None}),
                     (ValueError, "'dev'", {"seeds": None, "split": "dev"}),
                     (ValueError, "no vertex", {"seeds": None, "split": "valid"}),
                     (rz.NotFound, "nothing", {"seeds": None, "split": "train", "split_array": "nothing"}),

@@ -242,6 +242,35 @@ def test_own_loader():
             assert len(list(loader)) == 2
 
 
+def test_own_loader_of_links():
+    """Each link once, with its negatives after all links; no link is among the edges of its minibatch."""
+    example = Example(RNG, vertices=200, edges=900)
+    links = example.edges[:, RNG.permutation(900)[:100]]
+    with folder() as path:
+        example.ingest(path / "g.rz", directions="both")
+        with rz.open(path / "g.rz") as graph:
+            for negatives in (0, 2):
+                loader = rzpyg.Loader(graph, [-1, 2], x="feat", edge_label_index=torch.tensor(links), negatives=negatives,
+                                      batch_size=30, direction="both")
+                seen = []
+                for data in loader:
+                    m = data.batch_size
+                    ids, index = data.n_id.numpy(), data.edge_label_index.numpy()
+                    assert index.shape == (2, m + 2 * m * negatives)
+                    assert data.edge_label.tolist() == [1] * m + [0] * (2 * m * negatives)
+                    assert np.array_equal(data.x.numpy(), example.arrays["feat"][ids])
+                    for side, first in ((0, m), (1, m + m * negatives)):
+                        part = index[:, first:first + m * negatives]
+                        assert np.array_equal(part[1 - side], np.repeat(index[1 - side, :m], negatives))
+                        assert (part[side] != np.repeat(index[side, :m], negatives)).all()
+                    ends = {frozenset(pair) for pair in index[:, :m].T.tolist()}
+                    assert not any(frozenset(edge) in ends for edge in data.edge_index.T.tolist())
+                    seen.append(ids[index[:, :m]])
+                assert np.array_equal(np.sort(np.concatenate(seen, 1).T @ [200, 1]), np.sort(links.T @ [200, 1]))
+            with raises(ValueError, "[2, n]"):
+                rzpyg.Loader(graph, [2], x="feat", edge_label_index=torch.tensor(links.T))
+
+
 def test_loader_on_a_device():
     """What comes to a device is what comes without one, errors too; a loop that ends early leaves no thread."""
     example = Example(RNG, vertices=600, edges=4000)
@@ -435,6 +464,17 @@ def test_typed():
             for data in loader:
                 example.check(data, names)
                 assert data[links].edge_label_index.shape == (2, 20)
+            of_links = rzpyg.Loader(graph, [3, 2], x="feat", edge_label_index=(links, index), negatives=1, batch_size=10)
+            seen = []
+            for data in of_links:
+                example.check(data, names)
+                store = data[links]
+                assert store.edge_label.tolist() == [1] * 10 + [0] * 20 and store.batch_size == 10
+                assert (store.edge_label_index.amax(dim=1) < torch.tensor([len(data[end].n_id) for end in links[::2]])).all()
+                seen += zip(*(data[end].n_id[store.edge_label_index[i, :10]].tolist() for i, end in ((0, "author"), (1, "paper"))))
+            assert sorted(seen) == sorted(map(tuple, index.T.tolist()))
+            with raises(ValueError, "edge type"):
+                rzpyg.Loader(graph, [2], x="feat", edge_label_index=(("paper", "writes", "paper"), index))
             own = rzpyg.Loader(graph, [3, 2], x="feat", y="label", input_nodes=("paper", None), batch_size=50)
             total = 0
             for data in own:

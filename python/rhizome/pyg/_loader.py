@@ -13,7 +13,7 @@ from torch_geometric.data import Data, HeteroData
 from .._graph import Graph
 from .._loader import Loader as CoreLoader
 from .._loader import LoaderMemory, LoaderReport, Minibatch
-from .._shared import EdgeType, SharedGraph, arrays_by_type, as_ids, tensor
+from .._shared import EdgeType, Schema, SharedGraph, arrays_by_type, as_ids, tensor
 from ._ahead import DeviceFeed
 from ._edges import EdgeAttributes, ServedEdges
 from ._sampler import Fanouts, TypedSubgraph, as_fanouts, as_num_neighbors
@@ -34,7 +34,7 @@ class Loader:
     """
 
     def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str | Mapping[str, str | None], y: str | None = None,
-                 input_nodes: Any = "train", edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
+                 input_nodes: Any = "train", edge_label_index: Any = None, edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
                  transform: Callable[[Any], Any] | None = None, device: torch.device | str | None = None,
                  **options: Any) -> None:
         """Creates a loader. ``x``, ``y``: the arrays of features and labels. ``x`` may name an array for each node type,
@@ -42,10 +42,14 @@ class Loader:
         ``num_nodes``. So have the other types of an array that is bound to one.
 
         ``input_nodes``: "train", "valid" (or "val") or "test", or vertex ids or a mask; in a typed graph (node type,
-        numbers within it or None for all). ``edge_attr``: attributes of edges, as for NeighborLoader. ``edge_types``:
+        numbers within it or None for all). ``edge_label_index``: instead, links [2, n] to learn; in a typed graph (edge
+        type, a triple; links). Minibatches then have ``edge_label_index``, numbers of nodes of the minibatch: first its
+        links, with ``edge_label`` 1, then the negatives, 0: for each link ``negatives`` that replace its source, then
+        ``negatives`` that replace its destination. The links themselves are left out of ``edge_index``, in both
+        directions, and ``batch_size`` counts them. ``edge_attr``: attributes of edges, as for NeighborLoader. ``edge_types``:
         as for ``backend``. ``transform``: called with each minibatch. ``device``: the device of minibatches, such as
         "cuda": each is copied there while the previous one is in use; two wait there.
-        ``options``: options of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
+        ``options``: options of ``rhizome.Loader``, such as negatives, batch_size, shuffle, drop_last, rank and world_size, memory,
         epochs, seed, weighted, disjoint, times or vertex_times and seed_times, edge_ids. Temporal samples are disjoint.
         """
         shared = SharedGraph(graph, "1G", edge_types)
@@ -57,7 +61,10 @@ class Loader:
         self._served = ServedEdges(graph, edge_attr)
         if self._served.names:
             options["edge_ids"] = True
-        if isinstance(input_nodes, str):
+        self._links: EdgeType | None = None
+        if edge_label_index is not None:
+            self._links, options["pairs"] = _pairs(edge_label_index, schema)
+        elif isinstance(input_nodes, str):
             options["split"] = input_nodes
         elif isinstance(input_nodes, tuple) and isinstance(input_nodes[0], str):
             options["seeds"] = schema.vertices(*input_nodes)
@@ -118,6 +125,9 @@ class Loader:
         data.update({name: tensor(rows) for name, rows in self._edge_values(batch).items()})
         data.num_sampled_nodes, data.num_sampled_edges = batch.hops.tolist(), batch.edge_hops.tolist()
         data.batch_size = batch.batch_size
+        if batch.pairs is not None:
+            data.edge_label_index, data.edge_label = _labelled(batch)
+            data.batch_size = len(batch.pairs)
         return data
 
     def _hetero(self, batch: Minibatch) -> HeteroData:
@@ -136,7 +146,7 @@ class Loader:
             store.num_sampled_nodes = split.nodes_of_hops[name]
             if batch.seed_of is not None:
                 store.batch = tensor(batch.seed_of[places])
-            if seeds:
+            if seeds and batch.pairs is None:
                 store.batch_size = seeds
                 for what, values in (("y", batch.y), ("seed_time", batch.seed_times)):
                     if values is not None:
@@ -149,6 +159,11 @@ class Loader:
             for name, values in of_edges.items():
                 if values is not None:
                     data[kind][name] = values[kind]
+        if batch.pairs is not None:
+            links, labels = _labelled(batch)
+            of_ends = [split.local(links[side]) for side in (0, 1)]
+            data[self._links].edge_label_index, data[self._links].edge_label = torch.stack(of_ends), labels
+            data[self._links].batch_size = len(batch.pairs)
         return data
 
 
@@ -161,6 +176,38 @@ def _features(x: str | Mapping[str, str | None], shared: SharedGraph) -> str | d
     if isinstance(x, str) and len(arrays) == len(schema.node_types):
         return x
     return {name: arrays.get(name) for name in schema.node_types}
+
+
+def _pairs(given: Any, schema: Schema) -> tuple[EdgeType | None, np.ndarray]:
+    """Returns the edge type of links (None in a graph without types), and the links as pairs of vertex ids."""
+    kind, links = (tuple(given[0]), given[1]) if schema.typed else (None, given)
+    if schema.typed and kind not in schema.edge_types:
+        raise ValueError(f"edge_label_index: there is no edge type {kind}; the edge types are "
+                         f"{', '.join(map(str, schema.edge_types))}")
+    ends = torch.as_tensor(links)
+    if ends.ndim != 2 or ends.shape[0] != 2:
+        raise ValueError(f"edge_label_index: links must have shape [2, n], not {list(ends.shape)}")
+    if kind is None:
+        return None, ends.numpy().T
+    pairs = np.empty((ends.shape[1], 3), np.int64)
+    pairs[:, 0], pairs[:, 1] = schema.vertices(kind[0], ends[0]), schema.vertices(kind[2], ends[1])
+    pairs[:, 2] = schema.edge_numbers[kind]
+    return kind, pairs
+
+
+def _labelled(batch: Minibatch) -> tuple[Tensor, Tensor]:
+    """Returns the links of a minibatch and its negatives, [2, m + 2 m K] numbers, and their labels, 1 and 0."""
+    assert batch.pairs is not None
+    links = [batch.pairs.T]
+    if batch.negatives is not None:
+        for side in (0, 1):
+            negatives = np.repeat(batch.pairs.T, batch.negatives.shape[2], axis=1)
+            negatives[side] = batch.negatives[side].reshape(-1)
+            links.append(negatives)
+    index = tensor(np.concatenate(links, axis=1))
+    labels = torch.zeros(index.shape[1])
+    labels[:len(batch.pairs)] = 1
+    return index, labels
 
 
 def _stack(ends: np.ndarray) -> Tensor:

@@ -202,6 +202,7 @@ class TypedSubgraph:
             local[members] = np.arange(len(members))
         if types is None:
             types = np.zeros(ends.shape[1], np.uint16)
+        self._local = local
         self._of_edges = [np.flatnonzero(types == number) for number in schema.edge_numbers.values()]
         self._check(kinds, ends, schema)
         self.nodes = self.of_nodes(numbers)
@@ -229,6 +230,10 @@ class TypedSubgraph:
         if values is None:
             return None
         return {name: tensor(values[members]) for name, members in zip(self._edge_types, self._of_edges)}
+
+    def local(self, vertices: Tensor) -> Tensor:
+        """Returns the numbers within their node types of vertices, given by their numbers in the subgraph."""
+        return tensor(self._local)[vertices]
 
     def members(self) -> dict[str, np.ndarray]:
         """Returns the positions of each node type among the vertices."""
