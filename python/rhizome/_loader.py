@@ -428,9 +428,8 @@ def _pairs(graph: Graph, pairs: Any) -> np.ndarray:
         raise TypeError(f"pairs must be an array [m, 2] or [m, 3], not {list(array.shape)}")
     if not array.size:
         raise ValueError("there are no pairs")
-    flat = as_integers(array.reshape(-1), "pairs").reshape(array.shape)
-    rows = np.zeros((len(flat), 3), np.int64)
-    rows[:, :flat.shape[1]] = flat
+    rows = np.zeros((len(array), 3), np.int64)
+    rows[:, :array.shape[1]] = as_integers(array.reshape(-1), "pairs").reshape(array.shape)
     outside = np.flatnonzero(((rows[:, :2] < 0) | (rows[:, :2] >= graph.vertex_bound)).any(axis=1))
     if outside.size:
         raise IndexError(f"pair {outside[0]} is {rows[outside[0], :2].tolist()}: vertex ids are in [0, {graph.vertex_bound})")
