@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <random>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -58,6 +59,35 @@ bool Same(const SampledSubgraph& a, const SampledSubgraph& b) {
          std::tie(b.rows, b.hop_offsets, b.offsets, b.neighbors, b.edges, b.hop_lists);
 }
 
+/// Returns the rows of the neighbours that were drawn for a seed, without its edges of a pair.
+std::vector<Row> DrawnForSeed(const SampledSubgraph& sample, std::size_t v, Row a, Row b) {
+  const Row row = sample.rows[v];
+  std::vector<Row> drawn;
+  for (std::uint64_t e = sample.offsets[v]; e < sample.offsets[v + 1]; ++e) {
+    const Row neighbor = sample.rows[static_cast<std::size_t>(sample.neighbors[e])];
+    const bool of_pair = (row == a && neighbor == b) || (row == b && neighbor == a);
+    if (!of_pair) drawn.push_back(neighbor);
+  }
+  return drawn;
+}
+
+/// Samples without the edges between two vertices: the draws for the seeds must be the same without
+/// these edges, and have none of them.
+void CheckLeftOut(const Sampler& sampler, const Shape& shape, const SampledSubgraph& whole,
+                  std::span<const VertexId> seeds, std::span<const std::int64_t> times,
+                  std::uint64_t batch, const VertexPair& pair) {
+  SampledSubgraph without;
+  RHIZOME_CHECK(
+      sampler.SampleInto(seeds, times, batch, std::span<const VertexPair>(&pair, 1), without).ok());
+  const Row a = *shape.graph->RowOf(pair.src), b = *shape.graph->RowOf(pair.dst), none = -1;
+  if (whole.offsets.size() <= whole.hop_offsets[1]) return;  // no hops
+  for (std::size_t v = 0; v < whole.hop_offsets[1]; ++v) {
+    const std::vector<Row> kept = DrawnForSeed(without, v, none, none);
+    RHIZOME_CHECK(kept == DrawnForSeed(whole, v, a, b));
+    RHIZOME_CHECK(kept == DrawnForSeed(without, v, a, b));
+  }
+}
+
 }  // namespace
 
 // Samples with arbitrary options from a small graph, with or without a delta. The options must be
@@ -97,6 +127,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RHIZOME_CHECK(other.has_value());
   const auto again = (*other)->Sample(seeds, times, size);
   RHIZOME_CHECK(again.has_value() && Same(*sample, *again));
+  const auto vertex = [&] { return static_cast<VertexId>(input.Byte() % shape.vertices()); };
+  const VertexId src = seeds.empty() ? vertex() : seeds[input.Byte() % seeds.size()];
+  CheckLeftOut(**sampler, shape, *sample, seeds, times, size, {.src = src, .dst = vertex()});
   return 0;
 }
 
