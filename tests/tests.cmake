@@ -77,7 +77,7 @@ if(RHIZOME_TESTS)
   set(typed_storage_group storage typed "/storage/[a-z]+/typed_")
   set(typed_index_group index typed "/index/[a-z]+/typed_")
   set(typed_gnn_group gnn typed "/gnn/infer/typed_|/gnn/train/typed_")
-  set(links_group gnn links "/gnn/links/|/gnn/tables/|/gnn/link_train/")
+  set(links_group gnn links "/gnn/links/|/gnn/tables/|/gnn/link_train/|/gnn/train/learned_")
   set(links_cache_group cache links "/cache/tables/|/cache/feed/link_")
   set(grouped)
   foreach(group models spill full cuda transport ranks rank_training typed_cache typed_storage typed_index typed_gnn links

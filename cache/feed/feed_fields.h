@@ -69,7 +69,8 @@ void EachDataField(Visit&& visit, Data&... data) {
   // Front ends accept data.inputs, too.
   visit(Option{"data.features", "features",
                "Array of input features, or an array for each vertex type, such as "
-               "paper=feat,author=other,venue=none; each type then has weights of its own",
+               "paper=feat,author=other,venue=none; each type then has weights of its own; "
+               "author=learned:64 learns rows of 64 numbers",
                Effect::kResolved}
             .As("NAME|TYPE=NAME,..."),
         data.features...);

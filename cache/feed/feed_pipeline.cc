@@ -315,14 +315,17 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
     division_.AddStep(minibatch, superbatch.traces);
+    if (options_.on_sampled) options_.on_sampled(minibatch);
     superbatch.costs.emplace_back().sample_seconds = timer.Stop();
     if (superbatch.costs.size() == options_.superbatch) break;
     RHIZOME_ASSIGN_OR_RETURN(seeds, next_seeds_());
     if (seeds && seeds->begins_superbatch) begins_next_ = std::exchange(seeds, std::nullopt);
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
-  RHIZOME_DCHECK(superbatch.entries.size() == superbatch.costs.size() &&
-                 superbatch.entries.size() == superbatch.traces.front().steps());
+  RHIZOME_DCHECK(
+      superbatch.entries.size() == superbatch.costs.size() &&
+      (feeds_.empty() || superbatch.entries.size() == superbatch.traces.front().steps()));
+  if (options_.on_drawn) options_.on_drawn();
   return std::optional<Superbatch>(std::move(superbatch));
 }
 
@@ -468,6 +471,7 @@ double FeedPipeline::Impl::UpdateSeconds() const {
 }
 
 RowReaderStats FeedPipeline::Impl::reader_stats() const {
+  if (feeds_.empty()) return {};
   RowReaderStats all = feeds_.front()->cache().reader_stats();
   double depth_sum = all.mean_depth * static_cast<double>(all.reads);
   for (std::size_t a = 1; a < feeds_.size(); ++a) {
@@ -506,7 +510,7 @@ Result<std::vector<std::unique_ptr<ArrayFeed>>> OpenFeeds(const GraphSnapshot& g
 }  // namespace
 
 std::size_t StagingBytesOf(std::size_t staging_bytes, std::size_t arrays) {
-  return arrays == 1 ? staging_bytes : std::max(staging_bytes / arrays, kMinStagingBytes);
+  return arrays <= 1 ? staging_bytes : std::max(staging_bytes / arrays, kMinStagingBytes);
 }
 
 Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& graph,
@@ -515,7 +519,8 @@ Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& gr
                                                          const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(InputDivision division, InputDivision::Create(graph, options));
   RHIZOME_ASSIGN_OR_RETURN(auto feeds, OpenFeeds(graph, options, division));
-  RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options, feeds.front()->cache().row_count()));
+  if (!feeds.empty())
+    RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options, feeds.front()->cache().row_count()));
   auto neighbors = options.lists == nullptr ? nullptr : options.lists->source();
   MinibatchSamplerOptions sampling = options.sampler;
   sampling.vertex_types = sampling.vertex_types || division.by_type();

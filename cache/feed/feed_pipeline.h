@@ -77,6 +77,11 @@ struct FeedPipelineOptions {
   /// called.
   std::function<Status(Minibatch&)> complete = {};
 
+  /// Receives each sampled minibatch, without its rows, and the end of each superbatch. Called on
+  /// the sampling thread. May be empty.
+  std::function<void(const Minibatch&)> on_sampled = {};
+  std::function<void()> on_drawn = {};
+
   /// Receives the rows of each superbatch, in order, before its first minibatch is delivered.
   /// Called on an unspecified thread of the pipeline, one call at a time. Empty: not called.
   std::function<Status(const Trace&)> on_superbatch = {};

@@ -311,6 +311,7 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   profile.division_.AddStep(minibatch, profile.traces_);
   profile.prior_ = job.pipeline.prior;
   const bool divides = profile.by_type() && job.pipeline.policy != PolicyKind::kNone;
+  if (profile.arrays_.empty()) return profile;
   if ((MayTry(job) || divides) && !(job.starts_soon && AllRowsFit(job, profile.needs_)))
     RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, seeds, job, control));
   profile.may_try_ = MayTry(job);
@@ -501,6 +502,7 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const SeedStream& seeds, const Job
   if (!KeepsHistory(made.pipeline)) made.pipeline.prior = Prior::kNone;
   made.pipeline.depth = profile.depth();
   const std::vector<ProfiledArray>& arrays = profile.arrays();
+  if (arrays.empty()) return made;
   if (!profile.by_type()) {
     made.pipeline.cache_bytes =
         PoolBytes(job, made.pipeline, arrays.front().kept_bytes, made.memory.cache_bytes);

@@ -134,7 +134,7 @@ class FeedProfile {
                                   std::uint32_t superbatch, std::uint64_t cache_bytes) const;
   Result<std::vector<std::uint64_t>> PartsForTrial(std::uint64_t cache_bytes);
   TracesOfDivision TracesForDivision() const;
-  std::size_t steps() const { return traces_.front().steps(); }
+  std::size_t steps() const { return traces_.empty() ? 0 : traces_.front().steps(); }
 
   MemoryNeeds needs_;
   std::uint32_t depth_ = IoQueueOptions().depth;

@@ -40,7 +40,10 @@ Result<InputDivision> InputDivision::Create(const GraphSnapshot& graph,
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   made.by_type_ = true;
   made.arrays_ = ArraysOf(options.inputs);
-  if (made.arrays_.empty())
+  const bool learns = std::any_of(
+      options.inputs.begin(), options.inputs.end(),
+      [](const FeatureInput& input) { return LearnedColumns(input.array).has_value(); });
+  if (made.arrays_.empty() && !learns)
     return Fail(Status::InvalidArgument(
         "no vertex type has features; name an array for at least one type (`features`)"));
   const std::vector<std::string> types = graph.vertex_types();
@@ -51,7 +54,7 @@ Result<InputDivision> InputDivision::Create(const GraphSnapshot& graph,
       return Fail(Status::InvalidArgument(
           fmt::format("features: there is no vertex type '{}'; the types are {}", input.vertex_type,
                       fmt::join(types, ", "))));
-    if (input.array.empty()) continue;
+    if (input.array.empty() || LearnedColumns(input.array)) continue;
     const auto array = std::find(made.arrays_.begin(), made.arrays_.end(), input.array);
     made.array_of_type_[static_cast<std::size_t>(type - types.begin())] =
         static_cast<std::size_t>(array - made.arrays_.begin());

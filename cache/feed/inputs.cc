@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,23 @@ std::string DefaultOf(const Manifest& manifest, const std::string& type,
   return {};
 }
 
+constexpr std::string_view kLearned = "learned:";
+constexpr std::uint64_t kMaxLearnedColumns = 65536;
+
+/// Checks the number of columns of learned rows.
+Status CheckLearned(const FeatureInput& given, LearnedInputs learned) {
+  if (learned == LearnedInputs::kRefuse)
+    return Status::Unsupported(
+        fmt::format("features of vertex type {}: `{}` is for training on minibatches; name the "
+                    "array with the rows",
+                    given.vertex_type, given.array));
+  const std::uint64_t columns = *LearnedColumns(given.array);
+  if (columns >= 1 && columns <= kMaxLearnedColumns) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("features of vertex type {}: {} must be learned:N with 1 to {} columns",
+                  given.vertex_type, given.array, kMaxLearnedColumns));
+}
+
 /// Checks that an array can be the input of a type.
 Status CheckArray(const GraphSnapshot& graph, const FeatureInput& given) {
   const auto array = graph.store().OpenArray(given.array);
@@ -104,7 +122,21 @@ Result<std::vector<std::optional<std::string>>> GivenArrays(const std::vector<st
 
 }  // namespace
 
+std::optional<std::uint64_t> LearnedColumns(std::string_view array) {
+  if (!array.starts_with(kLearned)) return std::nullopt;
+  const std::string_view digits = array.substr(kLearned.size());
+  std::uint64_t columns = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), columns);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole ? columns : 0;
+}
+
+std::string LearnedArray(std::string_view vertex_type) {
+  return fmt::format("learned_{}", vertex_type);
+}
+
 std::string InputArrays::shared() const {
+  if (!of_types.empty() && LearnedColumns(of_types.front().array)) return {};
   const auto same = [this](const FeatureInput& input) {
     return input.array == of_types.front().array;
   };
@@ -113,7 +145,8 @@ std::string InputArrays::shared() const {
              : std::string();
 }
 
-Result<InputArrays> ResolveInputs(const GraphSnapshot& graph, std::span<const FeatureInput> given) {
+Result<InputArrays> ResolveInputs(const GraphSnapshot& graph, std::span<const FeatureInput> given,
+                                  LearnedInputs learned) {
   const std::vector<std::string> types = graph.vertex_types();
   RHIZOME_ASSIGN_OR_RETURN(auto arrays, GivenArrays(types, given));
   InputArrays inputs;
@@ -121,7 +154,10 @@ Result<InputArrays> ResolveInputs(const GraphSnapshot& graph, std::span<const Fe
     FeatureInput input{.vertex_type = types[type], .array = {}};
     input.array = arrays[type] ? *std::move(arrays[type])
                                : DefaultOf(graph.store().manifest(), types[type], inputs.notes);
-    if (!input.array.empty()) RHIZOME_RETURN_IF_ERROR(CheckArray(graph, input));
+    if (LearnedColumns(input.array))
+      RHIZOME_RETURN_IF_ERROR(CheckLearned(input, learned));
+    else if (!input.array.empty())
+      RHIZOME_RETURN_IF_ERROR(CheckArray(graph, input));
     inputs.of_types.push_back(std::move(input));
   }
   return inputs;
@@ -140,7 +176,7 @@ Status CheckSharedInput(const GraphSnapshot& graph, const std::string& array) {
 std::vector<std::string> ArraysOf(std::span<const FeatureInput> inputs) {
   std::vector<std::string> arrays;
   for (const FeatureInput& input : inputs) {
-    if (input.array.empty()) continue;
+    if (input.array.empty() || LearnedColumns(input.array)) continue;
     if (std::find(arrays.begin(), arrays.end(), input.array) == arrays.end())
       arrays.push_back(input.array);
   }

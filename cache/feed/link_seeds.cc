@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
+#include "cache/feed/seed_numbers.h"
 #include "storage/base/check.h"
 #include "storage/base/mutant.h"
 
@@ -27,23 +27,6 @@ constexpr std::uint32_t kNoPartition = 0;
 VertexId EndOf(const VertexPair& pair, std::uint32_t side) {
   return side == 0 ? pair.src : pair.dst;
 }
-
-/// Numbers vertices in order of first use.
-class SeedNumbers {
- public:
-  explicit SeedNumbers(std::vector<VertexId>& seeds) : seeds_(seeds) {}
-
-  std::uint32_t Of(VertexId vertex) {
-    const auto [at, is_new] =
-        numbers_.try_emplace(vertex, static_cast<std::uint32_t>(seeds_.size()));
-    if (is_new) seeds_.push_back(vertex);
-    return at->second;
-  }
-
- private:
-  std::vector<VertexId>& seeds_;
-  std::unordered_map<VertexId, std::uint32_t> numbers_;
-};
 
 }  // namespace
 
@@ -95,8 +78,7 @@ Status LinkSeeds::OpenNegatives() {
       if (vertices_->count(type) > 1) continue;
       return Status::InvalidArgument(fmt::format(
           "`negatives`: no vertex can replace the {} of pair {}, because there is no other vertex "
-          "of "
-          "type '{}'; give pairs of other types, or no negatives",
+          "of type '{}'; give pairs of other types, or no negatives",
           side == 0 ? "source" : "destination", i, type < names.size() ? names[type] : ""));
     }
   }
@@ -131,20 +113,14 @@ Status LinkSeeds::Expand(SeedBatch& batch) {
   batch.pairs.clear();
   batch.leave_out = !options_.keep_seed_edges;
   SeedNumbers numbers(batch.vertices);
-  for (const VertexPair& pair : pairs) {
-    const std::uint32_t src = numbers.Of(pair.src);
-    batch.pairs.push_back({.src = src, .dst = numbers.Of(pair.dst), .type = pair.type});
-  }
+  for (const VertexPair& pair : pairs) batch.pairs.push_back(numbers.Of(pair));
   for (const std::uint32_t side : {0U, 1U}) {
     batch.negatives[side].clear();
     if (!vertices_) continue;
     std::vector<std::pair<TypeId, std::vector<VertexId>>> drawn;
     RHIZOME_RETURN_IF_ERROR(DrawSide(side, pairs, batch.key, drawn));
-    for (const auto& [type, vertices] : drawn) {
-      MinibatchNegatives& negatives = batch.negatives[side].emplace_back();
-      negatives.type = type;
-      for (const VertexId vertex : vertices) negatives.vertices.push_back(numbers.Of(vertex));
-    }
+    for (const auto& [type, vertices] : drawn)
+      batch.negatives[side].push_back({.type = type, .vertices = numbers.Of(vertices)});
   }
   return Status::Ok();
 }

@@ -23,6 +23,7 @@ Status CheckInput(const GraphSnapshot& graph, const TypedInput& expected,
                     "name their array",
                     expected.dim, input.vertex_type));
   }
+  if (LearnedColumns(input.array)) return Status::Ok();  // the model has its columns from here
   const ArrayEntry* const array = graph.store().manifest().FindArray(input.array);
   if (array == nullptr)
     return Status::NotFound(fmt::format("there is no array {}", ShownName(input.array)));

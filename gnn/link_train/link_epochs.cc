@@ -2,45 +2,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "cache/feed/epoch_plan.h"
+#include "cache/feed/seed_numbers.h"
 
 namespace rhizome {
 inline namespace internal {
-namespace {
-
-/// Numbers vertices in order of first use, as the seeds of a batch.
-class SeedNumbers {
- public:
-  explicit SeedNumbers(std::vector<VertexId>& seeds) : seeds_(seeds) {}
-
-  std::uint32_t Of(VertexId vertex) {
-    const auto [at, is_new] =
-        numbers_.try_emplace(vertex, static_cast<std::uint32_t>(seeds_.size()));
-    if (is_new) seeds_.push_back(vertex);
-    return at->second;
-  }
-  std::vector<std::uint32_t> Of(std::span<const VertexId> vertices) {
-    std::vector<std::uint32_t> numbers;
-    numbers.reserve(vertices.size());
-    for (const VertexId vertex : vertices) numbers.push_back(Of(vertex));
-    return numbers;
-  }
-  MinibatchPair Of(const VertexPair& pair) {
-    const std::uint32_t src = Of(pair.src);
-    return {.src = src, .dst = Of(pair.dst), .type = pair.type};
-  }
-
- private:
-  std::vector<VertexId>& seeds_;
-  std::unordered_map<VertexId, std::uint32_t> numbers_;
-};
-
-}  // namespace
-
 LinkEpochs::LinkEpochs(const LinkJob& job, const EpochCounts& counts, std::uint64_t batch_size,
                        std::uint64_t done)
     : job_(job), counts_(counts), batch_size_(batch_size) {

@@ -31,6 +31,9 @@ struct Run {
   bool rectified = false;
   double dropout = 0;
   std::vector<std::uint64_t> seeds = {};  // [types], of dropout
+
+  // [types], only of types whose rows are learned: the weights turned, [columns, width].
+  std::vector<PackedWeight> turned = {};
 };
 
 /// A tile of the vertices of one type.
@@ -169,6 +172,30 @@ TypeGradients GradientsWithoutFeatures(const Run& run, std::size_t type, const f
   return {{}, SumOfGroups(sums)};
 }
 
+/// Computes the gradient of the rows of a type.
+torch::Tensor GradientOfRows(const Run& run, std::size_t type, const float* result,
+                             const float* gradient) {
+  const RowsByType::OfType& rows = run.rows.types[type];
+  const std::int64_t columns = rows.table.size(1);
+  const torch::Tensor no_bias = at::zeros({columns});
+  torch::Tensor of_rows = at::empty({CountOf(rows), columns});
+  ComputeFor(static_cast<std::size_t>(DenseTiles(CountOf(rows))), [&](std::size_t i) {
+    const Tile at{type, static_cast<std::int64_t>(i)};
+    const std::int64_t count = RowsIn(at, rows);
+    const torch::Tensor tile = GradientTile(run, at, result, gradient);
+    float* const out = of_rows.data_ptr<float>() + at.first() * columns;
+    MultiplyRows({.x = tile.data_ptr<float>(),
+                  .stride = static_cast<std::size_t>(run.width),
+                  .columns = static_cast<std::size_t>(run.width)},
+                 count, run.turned[type], no_bias, out);
+    // Dropout is linear: the same numbers are dropped and scaled.
+    if (run.dropout > 0)
+      ActivateRows({.relu = false, .dropout = run.dropout, .seed = run.seeds[type]}, out, count,
+                   columns, at.first(), out);
+  });
+  return of_rows;
+}
+
 struct RunHolder : torch::CustomClassHolder {
   explicit RunHolder(Run given) : run(std::move(given)) {}
   const Run run;
@@ -199,6 +226,9 @@ struct InputFunction : torch::autograd::Function<InputFunction> {
     variable_list of_weights, of_biases;
     for (std::size_t type = 0; type < run.rows.types.size(); ++type) {
       const bool has_features = run.rows.types[type].table.defined();
+      if (run.rows.types[type].gradient != nullptr)
+        *run.rows.types[type].gradient =
+            GradientOfRows(run, type, result.data_ptr<float>(), gradient.data_ptr<float>());
       TypeGradients made = has_features
                                ? GradientsWithFeatures(run, type, result.data_ptr<float>(),
                                                        gradient.data_ptr<float>())
@@ -252,7 +282,8 @@ Status InputLayer::SetTypes(const std::vector<std::string>& vertex_types) {
   return Status::Ok();
 }
 
-RowsByType InputLayer::RowsOf(const Minibatch& minibatch) const {
+RowsByType InputLayer::RowsOf(const Minibatch& minibatch,
+                              std::vector<LearnedTable>* learned) const {
   RowsByType rows{.types = std::vector<RowsByType::OfType>(inputs_.size()),
                   .rows = static_cast<std::int64_t>(minibatch.rows.size())};
   const std::vector<TypeId>& types = minibatch.vertex_types;
@@ -270,7 +301,19 @@ RowsByType InputLayer::RowsOf(const Minibatch& minibatch) const {
   for (const MinibatchInput& input : minibatch.inputs)
     for (std::size_t i = 0; i < input.vertices.size(); ++i)
       add(input.features, i, input.vertices[i]);
+  std::vector<bool> is_learned(inputs_.size());
+  for (std::size_t i = 0; learned != nullptr && i < learned->size(); ++i) {
+    LearnedTable& table = (*learned)[i];
+    RowsByType::OfType& type = rows.types[NumberOf(table.type)];
+    is_learned[NumberOf(table.type)] = true;
+    type.table = table.rows;
+    type.place.resize(table.vertices.size());
+    std::iota(type.place.begin(), type.place.end(), 0U);
+    type.target = table.vertices;
+    type.gradient = &table.gradient;
+  }
   for (std::uint32_t v = 0; v < minibatch.rows.size(); ++v) {
+    if (is_learned[type_of(v)]) continue;
     if (columns(type_of(v)) == 0) {
       rows.types[type_of(v)].target.push_back(v);
     } else if (minibatch.inputs.empty()) {  // all types share an array
@@ -295,6 +338,10 @@ torch::Tensor InputLayer::Forward(RowsByType rows, double dropout, const RunMode
     // Weights without rows in this minibatch have gradients of zero.
     if (columns(type) > 0 && !rows_of_type.table.defined())
       rows_of_type.table = at::empty({0, columns(type)});
+    if (rows_of_type.gradient != nullptr && at::GradMode::is_enabled()) {
+      run.turned.resize(types());
+      run.turned[type] = PackedWeight(of_type.weight.detach().t().contiguous());
+    }
     biases.push_back(of_type.bias);
   }
   weights.insert(weights.end(), biases.begin(), biases.end());

@@ -19,6 +19,16 @@ struct Minibatch;
 namespace rhizome {
 inline namespace internal {
 
+/// Rows of the vertices of one type that are learned, for a minibatch.
+struct LearnedTable {
+  TypeId type = 0;                           ///< of the graph
+  torch::Tensor rows = {};                   ///< [vertices, columns]
+  std::vector<std::uint32_t> vertices = {};  ///< local numbers
+
+  /// Receives the gradient of the loss by the rows, [vertices, columns], in the backward pass.
+  torch::Tensor gradient = {};
+};
+
 /// The features of some vertices, by vertex type, and the rows of a matrix that they belong to.
 struct RowsByType {
   struct OfType {
@@ -27,6 +37,10 @@ struct RowsByType {
     /// Position in `table` and row of the result of each vertex; `place` is empty without `table`.
     std::vector<std::uint32_t> place = {};
     std::vector<std::uint32_t> target = {};
+
+    /// If set, receives the gradient of the loss by the rows of `table`, which `place` then lists
+    /// in order.
+    torch::Tensor* gradient = nullptr;
   };
   std::vector<OfType> types;  ///< [vertex types of the model]
   std::int64_t rows = 0;      ///< rows of the result; each belongs to one vertex
@@ -61,8 +75,9 @@ class InputLayer {
   bool makes_zeros() const { return rectified_; }
 
   /// Returns the rows of a minibatch, which must outlive the result and has Minibatch::vertex_types
-  /// if the graph has several types.
-  RowsByType RowsOf(const Minibatch& minibatch) const;
+  /// if the graph has several types. `learned`: the rows of types whose rows are learned, which
+  /// must also outlive the backward pass; null: no type has such rows.
+  RowsByType RowsOf(const Minibatch& minibatch, std::vector<LearnedTable>* learned = nullptr) const;
 
   /// Computes rows with gradients of the weights, in training with dropout of the features: ->
   /// [rows, width]. The tables of `rows` must outlive the backward pass.

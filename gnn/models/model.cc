@@ -345,9 +345,9 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
 }
 
 LayerRows Model::FirstRows(const Minibatch& minibatch, const LayerRows& features,
-                           const RunMode& mode) const {
+                           const RunMode& mode, std::vector<LearnedTable>* learned) const {
   if (!inputs_) return features;
-  return {inputs_->Forward(inputs_->RowsOf(minibatch), input_dropout_, mode)};
+  return {inputs_->Forward(inputs_->RowsOf(minibatch, learned), input_dropout_, mode)};
 }
 
 LayerRows Model::Features(const Minibatch& minibatch) const {

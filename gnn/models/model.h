@@ -124,8 +124,9 @@ class Model {
   /// Returns the rows that the first layer reads: `features`, which come from Features of the same
   /// minibatch; with inputs by type the result of the input layer. The minibatch must outlive the
   /// backward pass. Uses the compute threads.
-  LayerRows FirstRows(const Minibatch& minibatch, const LayerRows& features,
-                      const RunMode& mode) const;
+  /// `learned`: as InputLayer::RowsOf.
+  LayerRows FirstRows(const Minibatch& minibatch, const LayerRows& features, const RunMode& mode,
+                      std::vector<LearnedTable>* learned = nullptr) const;
 
   /// Computes the embeddings of a minibatch's seeds: [seeds, embedding_width()]. `first` come from
   /// FirstRows and `graphs` from MakeGraphs of the same minibatch; they must outlive the backward

@@ -181,7 +181,7 @@ RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const Home
 /// Runs the epochs of this rank with one seed, and completes the report.
 Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRows& rows,
                  FeedPlan feed) {
-  const auto& [job, options, scratch, run_options, held, report, control, device] = one;
+  const auto& [job, options, scratch, run_options, held, report, control, device, learned] = one;
   Transport& transport = *TransportOf(options);
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
@@ -237,7 +237,7 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
 ///   4. Runs the epochs (RunEpochs).
 ///   5. Evaluates the kept weights over all ranks, if that is asked for.
 Status TrainThisRank(const OneTraining& one) {
-  const auto& [job, options, scratch, run, held, report, control, device] = one;
+  const auto& [job, options, scratch, run, held, report, control, device, learned] = one;
   Transport& transport = *TransportOf(options);
   RHIZOME_RETURN_IF_ERROR(AgreeOnJob(one, transport));
   RHIZOME_ASSIGN_OR_RETURN(const RowHomes homes, RowHomesOf(*job.graph));

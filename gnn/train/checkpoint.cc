@@ -212,11 +212,9 @@ std::vector<torch::Tensor> TakeTensors(const char* part, const TensorFile& file)
   return tensors;
 }
 
-}  // namespace
-
 // The file holds the tensors of the weights, the best weights, the kept scores and the optimiser,
 // and in its metadata the job's description, the progress as JSON, and a hash over everything else.
-Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint) {
+TensorFile FileOf(const std::string& job, const Checkpoint& checkpoint) {
   TensorFile file;
   PutTensors(kWeights, checkpoint.weights, file);
   PutTensors(kBestWeights, checkpoint.best_weights, file);
@@ -227,28 +225,24 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
   file.metadata[kJobKey] = job;
   file.metadata[kProgressKey] = EncodeProgress(checkpoint);
   file.metadata[kHashKey] = HashWithout(file, kHashKey);
-  return SaveSafetensors(path, file, OutputFile::Place::kScratch);
+  return file;
 }
 
 // Steps:
-// 1. Load the file and verify its metadata and hash.
+// 1. Verify the file's metadata and hash.
 // 2. Compare the job's description with `job`.
 // 3. Decode the progress, and sort the tensors by name into weights, scores and optimiser state.
-Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
-                                                 const std::string& job) {
-  const Result<LoadedTensorFile> loaded = LoadSafetensors(fs, path);
-  if (!loaded && loaded.error().code() == StatusCode::kNotFound) return std::optional<Checkpoint>();
-  if (!loaded) return Fail(loaded.error());
-  const TensorFile& file = loaded->file;
+Result<Checkpoint> CheckpointOf(const TensorFile& file, const std::string& of,
+                                const std::string& job) {
+  const std::string place = fmt::format("checkpoint {}", of);
   const auto damaged = [&](std::string_view what) {
-    return Fail(Status::Corruption(fmt::format(
-        "checkpoint {}: {}; train without `resume` to start over", path.string(), what)));
+    return Fail(Status::Corruption(
+        fmt::format("{}: {}; train without `resume` to start over", place, what)));
   };
   if (!file.metadata.contains(kJobKey) || !file.metadata.contains(kProgressKey) ||
       !file.metadata.contains(kHashKey))
     return damaged("its metadata lacks an entry of checkpoints");
   if (file.metadata.at(kHashKey) != HashWithout(file, kHashKey)) return damaged("wrong checksum");
-  const std::string place = fmt::format("checkpoint {}", path.string());
   const std::string other = fmt::format(
       "{} belongs to a run with other options, or to another state of the store; train without "
       "`resume` to start over, or choose another `job`",
@@ -277,6 +271,31 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
                                                   : checkpoint.learner.tensors[name];
     taken = ToTensor(stored);
   }
+  return checkpoint;
+}
+
+}  // namespace
+
+Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint) {
+  return SaveSafetensors(path, FileOf(job, checkpoint), OutputFile::Place::kScratch);
+}
+
+std::vector<std::byte> EncodeCheckpoint(const std::string& job, const Checkpoint& checkpoint) {
+  return EncodeSafetensors(FileOf(job, checkpoint));
+}
+
+Result<Checkpoint> DecodeCheckpoint(std::span<const std::byte> bytes, const std::string& place,
+                                    const std::string& job) {
+  RHIZOME_ASSIGN_OR_RETURN(const TensorFile file, DecodeSafetensors(bytes));
+  return CheckpointOf(file, place, job);
+}
+
+Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
+                                                 const std::string& job) {
+  const Result<LoadedTensorFile> loaded = LoadSafetensors(fs, path);
+  if (!loaded && loaded.error().code() == StatusCode::kNotFound) return std::optional<Checkpoint>();
+  if (!loaded) return Fail(loaded.error());
+  RHIZOME_ASSIGN_OR_RETURN(Checkpoint checkpoint, CheckpointOf(loaded->file, path.string(), job));
   return std::optional(std::move(checkpoint));
 }
 

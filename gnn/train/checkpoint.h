@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,11 @@ struct Checkpoint {
 /// one atomically. `job` describes everything that the result depends on. Errors: kIoError;
 /// kOutOfSpace.
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint);
+
+/// Encodes the same file, and decodes it; `place` names it in messages. Errors: as LoadCheckpoint.
+std::vector<std::byte> EncodeCheckpoint(const std::string& job, const Checkpoint& checkpoint);
+Result<Checkpoint> DecodeCheckpoint(std::span<const std::byte> bytes, const std::string& place,
+                                    const std::string& job);
 
 /// Loads the checkpoint at `path`; nullopt if there is none. Errors: kInvalidArgument, it belongs
 /// to a run with another description; kCorruption, naming the file.

@@ -47,8 +47,8 @@ Learner::Learner(Model& model, const Labels& labels, const LearnerOptions& optio
 Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerInputs& inputs) {
   const std::uint64_t dropout_seed = DropoutSeed(minibatch);
   const RunMode mode{&dropout_seed};
-  const torch::Tensor scores =
-      model_.Scores(model_.FirstRows(minibatch, inputs.features, mode), inputs.graphs, mode);
+  const torch::Tensor scores = model_.Scores(
+      model_.FirstRows(minibatch, inputs.features, mode, inputs.learned), inputs.graphs, mode);
   const torch::Tensor loss = LossOf(scores, minibatch);
   optimizer_.Step(loss);
   return {.scores = scores.detach(), .loss = loss.detach(), .examples = ExamplesOf(minibatch)};
@@ -57,13 +57,14 @@ Learner::Begun Learner::BeginLearning(const Minibatch& minibatch, const LearnerI
 Learner::Begun Learner::BeginEvaluating(const Minibatch& minibatch,
                                         const LearnerInputs& inputs) const {
   const torch::NoGradGuard guard;
-  const torch::Tensor scores =
-      model_.Scores(model_.FirstRows(minibatch, inputs.features, {}), inputs.graphs, {});
+  const torch::Tensor scores = model_.Scores(
+      model_.FirstRows(minibatch, inputs.features, {}, inputs.learned), inputs.graphs, {});
   return {.scores = scores, .loss = LossOf(scores, minibatch), .examples = ExamplesOf(minibatch)};
 }
 
-BatchOutcome Learner::Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const {
-  const Begun begun = BeginEvaluating(minibatch, InputsOf(minibatch));
+BatchOutcome Learner::Evaluate(const Minibatch& minibatch, VertexScoreSink& sink,
+                               std::vector<LearnedTable>* learned) const {
+  const Begun begun = BeginEvaluating(minibatch, InputsOf(minibatch, learned));
   if (objective_ == nullptr) return Finish(minibatch, begun, &sink);
   BatchOutcome outcome = Finish(minibatch, begun, nullptr);
   outcome.metric_sum = objective_->Measure(begun.scores, minibatch);

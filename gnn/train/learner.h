@@ -38,6 +38,7 @@ struct MinibatchGradient {
 struct LearnerInputs {
   LayerRows features;
   std::vector<LayerGraph> graphs;
+  std::vector<LearnedTable>* learned = nullptr;  ///< as InputLayer::RowsOf
 };
 
 struct LearnerOptions {
@@ -57,14 +58,17 @@ class Learner {
   void SetLearningRate(double rate) { optimizer_.SetLearningRate(rate); }
 
   /// Performs one optimiser step. Dropout depends only on the seed and the minibatch's tag. If
-  /// `sink` is not null, it receives the seeds' scores before the step.
-  BatchOutcome Learn(const Minibatch& minibatch, VertexScoreSink* sink = nullptr) {
-    return Finish(minibatch, BeginLearning(minibatch, InputsOf(minibatch)), sink);
+  /// `sink` is not null, it receives the seeds' scores before the step. The gradients of `learned`
+  /// are set.
+  BatchOutcome Learn(const Minibatch& minibatch, VertexScoreSink* sink = nullptr,
+                     std::vector<LearnedTable>* learned = nullptr) {
+    return Finish(minibatch, BeginLearning(minibatch, InputsOf(minibatch, learned)), sink);
   }
 
   /// Computes the loss without dropout, and passes the seeds' scores to `sink`; with an objective,
   /// measures instead.
-  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const;
+  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink,
+                        std::vector<LearnedTable>* learned = nullptr) const;
 
   // Learn and Evaluate in two parts. When the first part returns, a device may still be computing,
   // and only the work queued there still reads `inputs`. Finish waits for it.
@@ -91,8 +95,9 @@ class Learner {
   std::size_t gradient_size() const;
 
   /// Returns inputs on the host, which borrow the minibatch.
-  LearnerInputs InputsOf(const Minibatch& minibatch) const {
-    return {model_.Features(minibatch), model_.MakeGraphs(minibatch)};
+  LearnerInputs InputsOf(const Minibatch& minibatch,
+                         std::vector<LearnedTable>* learned = nullptr) const {
+    return {model_.Features(minibatch), model_.MakeGraphs(minibatch), learned};
   }
 
   /// Copy and restore the optimiser's state. A later Learn depends only on it and on the model's

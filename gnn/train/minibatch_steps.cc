@@ -61,11 +61,26 @@ Result<BatchOutcome> MinibatchSteps::Take(const TrainingStep& step, VertexScoreS
   RHIZOME_CHECK(minibatch.has_value());  // the plan delivers one per step
   RHIZOME_CHECK(EpochPlan::Decode(minibatch->tag).is_valid == step.is_valid);
   const StageTimer compute(trace_, Stage::kCompute, step.number);
-  const BatchOutcome outcome =
-      step.is_valid ? learner_.Evaluate(*minibatch, *sink) : learner_.Learn(*minibatch, sink);
+  RHIZOME_ASSIGN_OR_RETURN(const BatchOutcome outcome, Compute(step, *minibatch, sink));
   epoch.compute_seconds += compute.Stop();
   epoch += minibatch->costs;
   if (!std::isfinite(outcome.loss_sum)) bad_row_ = BadRowOf(*minibatch);
+  return outcome;
+}
+
+Result<BatchOutcome> MinibatchSteps::Compute(const TrainingStep& step, const Minibatch& minibatch,
+                                             VertexScoreSink* sink) {
+  std::vector<LearnedTable>* tables = nullptr;
+  if (learned_ != nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(tables, learned_->Acquire(minibatch));
+  }
+  const BatchOutcome outcome = step.is_valid ? learner_.Evaluate(minibatch, *sink, tables)
+                                             : learner_.Learn(minibatch, sink, tables);
+  if (learned_ == nullptr) return outcome;
+  // A loss that is not a number ends the training before the rows change.
+  if (!step.is_valid && std::isfinite(outcome.loss_sum))
+    RHIZOME_RETURN_IF_ERROR(learned_->Update());
+  RHIZOME_RETURN_IF_ERROR(learned_->Release());
   return outcome;
 }
 

@@ -148,7 +148,8 @@ std::uint64_t BytesInReach(const DeviceFeedOptions& device, const FeedPipelineOp
 /// loss of the task.
 Status RunEpochs(const OneTraining& one, const TrainingSeeds& seeds, FeedPlan feed,
                  const std::optional<DeviceFeedOptions>& on_device, Objective* objective) {
-  const auto& [job, options, scratch, run_options, held_bytes, report, control, device] = one;
+  const auto& [job, options, scratch, run_options, held_bytes, report, control, device, learned] =
+      one;
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
@@ -165,7 +166,11 @@ Status RunEpochs(const OneTraining& one, const TrainingSeeds& seeds, FeedPlan fe
   TrainingRunOptions of_run = run_options;
   of_run.learner.objective = objective;
   MinibatchSteps steps(*job.model, job.labels, of_run.learner, feed.pipeline.trace,
-                       device_feed.get());
+                       device_feed.get(), learned);
+  if (learned != nullptr) {
+    feed.pipeline.on_sampled = [&rows = *learned](const Minibatch& m) { rows.NoteSampled(m); };
+    feed.pipeline.on_drawn = [&rows = *learned] { rows.EndSuperbatch(); };
+  }
   TrainingRun run(*job.model, job.labels, of_run, seeds.counts, steps);
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
   {
@@ -190,7 +195,7 @@ Status RunEpochs(const OneTraining& one, const TrainingSeeds& seeds, FeedPlan fe
 
 /// The TrainOnce for minibatches.
 Status TrainOnMinibatches(const OneTraining& one) {
-  const auto& [job, options, scratch, run, held, report, control, device] = one;
+  const auto& [job, options, scratch, run, held, report, control, device, learned] = one;
   const MinibatchOptions& minibatch = *options.minibatch();
   const EpochPlan plan(job.train, job.valid,
                        {.batch_size = minibatch.batch_size,
@@ -218,26 +223,41 @@ Status TrainOnMinibatches(const OneTraining& one) {
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, {.counts = plan.counts(), .stream = {}, .after = after},
                                     std::move(feed), on_device, nullptr));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
-  return options.learning.test ? EvaluateBestWeights(one, memory.cache_bytes, one.control)
-                               : Status::Ok();
+  // Inference reads learned rows from their array, which is published afterwards.
+  if (!options.learning.test || learned != nullptr) return Status::Ok();
+  return EvaluateBestWeights(one, memory.cache_bytes, one.control);
 }
 
 /// Trains and measures with one seed, and completes the report. If it fails, the checkpoint remains
 /// in the scratch folder.
 Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
                    const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LearnedRows> learned,
+                           LearnedRows::Open(job, options, state.scratch.folder()));
   const auto held = [&] {
     if (!state.held_bytes) state.held_bytes = HeldBytes(report.base_memory_bytes);
-    return *state.held_bytes;
+    return *state.held_bytes + (learned == nullptr ? 0 : learned->memory_bytes());
   };
+  TrainingRunOptions run = MakeRunOptions(job, options, state, report);
+  if (learned != nullptr) {
+    run.keep_last = true;
+    run.save = [&](const Checkpoint& checkpoint) {
+      return learned->Checkpoint(EncodeCheckpoint(run.job, checkpoint));
+    };
+  }
   RHIZOME_RETURN_IF_ERROR(state.once({.job = job,
                                       .options = options,
                                       .scratch = state.scratch.folder(),
-                                      .run = MakeRunOptions(job, options, state, report),
+                                      .run = run,
                                       .held_bytes = held,
                                       .report = report,
                                       .control = control,
-                                      .device = state.device}));
+                                      .device = state.device,
+                                      .learned = learned.get()}));
+  if (learned != nullptr) {
+    report.learned = learned->report();
+    RHIZOME_RETURN_IF_ERROR(learned->Publish(options.store, control));
+  }
   if (report.metrics.valid) report.valid_accuracy = report.metrics.valid->Of(Metric::kAccuracy);
   if (report.metrics.test) report.test_accuracy = report.metrics.test->Of(Metric::kAccuracy);
   return Status::Ok();
@@ -308,6 +328,18 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
   return Status::Ok();
 }
 
+/// Returns the checkpoint of an interrupted run; nullopt if there is none.
+Result<std::optional<Checkpoint>> CheckpointOfRun(const OneTraining& one) {
+  if (one.learned == nullptr)
+    return LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job);
+  if (one.learned->training().empty()) return std::optional<Checkpoint>();
+  RHIZOME_ASSIGN_OR_RETURN(
+      Checkpoint checkpoint,
+      DecodeCheckpoint(one.learned->training(), "with learned rows in " + one.scratch.string(),
+                       one.run.job));
+  return std::optional(std::move(checkpoint));
+}
+
 }  // namespace
 
 Status TrainOnSeeds(const OneTraining& one, const TrainingSeeds& seeds, Objective& objective) {
@@ -318,8 +350,7 @@ Status TrainOnSeeds(const OneTraining& one, const TrainingSeeds& seeds, Objectiv
 
 Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
   if (!one.options.job.resume) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
-                           LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job));
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, CheckpointOfRun(one));
   if (!checkpoint) return Status::Ok();
   if (checkpoint->by_numbers && one.run.warn) {
     one.run.warn(

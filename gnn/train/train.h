@@ -5,6 +5,7 @@
 
 #include "cache/feed/feed_profile.h"
 #include "gnn/ops/compute_device.h"
+#include "gnn/train/learned_rows.h"
 #include "gnn/train/objective.h"
 #include "gnn/train/train_job.h"
 #include "gnn/train/training_run.h"
@@ -25,6 +26,7 @@ struct OneTraining {
   TrainReport& report;
   const JobControl& control;
   const ComputeDevice* device = nullptr;  ///< null: the CPU
+  LearnedRows* learned = nullptr;         ///< null: no vertex type has learned rows
 };
 
 /// The minibatches of a training run.

@@ -49,7 +49,7 @@ namespace {
 /// Describes the job of a training to the planner of the memory.
 FeedJob TrainingFeedJob(const OneTraining& one, FeedPipelineOptions pipeline,
                         std::uint32_t superbatch, const DeviceFeedOptions* on_device) {
-  const auto& [job, options, scratch, run, held, report, control, device] = one;
+  const auto& [job, options, scratch, run, held, report, control, device, learned] = one;
   const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
         job.valid.size() + (options.learning.train_metrics ? job.train.size() : 0);

@@ -110,7 +110,8 @@ Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
   const MinibatchOptions* const minibatch = options.minibatch();
   if (minibatch == nullptr || !job.model->layer(job.model->layers() - 1).norms_targets())
     return Status::Ok();
-  if (minibatch->batch_size > 1 && job.train.size() > 1) return Status::Ok();
+  const bool several = job.labels.task == Task::kLink || job.train.size() > 1;
+  if (minibatch->batch_size > 1 && several) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("a batch norm needs minibatches of more than one vertex, but {}, or train a "
                   "model without batch norm (gin has one in each layer)",
@@ -173,7 +174,8 @@ Status FindInputs(const TrainOptions& options, TrainJob& job) {
     RHIZOME_ASSIGN_OR_RETURN(job.features, FindFeatures(job, options.data.features));
     return Status::Ok();
   }
-  RHIZOME_ASSIGN_OR_RETURN(InputArrays arrays, ResolveInputs(*job.graph, options.data.inputs));
+  RHIZOME_ASSIGN_OR_RETURN(InputArrays arrays,
+                           ResolveInputs(*job.graph, options.data.inputs, LearnedInputs::kAccept));
   job.inputs = std::move(arrays.of_types);
   job.notes = std::move(arrays.notes);
   return Status::Ok();
@@ -265,6 +267,11 @@ Result<ModelShape> ShapeOf(const TrainOptions& options, const TrainJob& job) {
   for (const FeatureInput& input : job.inputs) {
     TypedInput& typed = shape.typed_inputs.emplace_back();
     if (input.array.empty()) continue;
+    if (const auto columns = LearnedColumns(input.array)) {
+      typed = {.array = LearnedArray(input.vertex_type),
+               .dim = static_cast<std::int64_t>(*columns)};
+      continue;
+    }
     const ArrayEntry& array = *job.store->manifest().FindArray(input.array);
     typed = {.array = input.array, .dim = static_cast<std::int64_t>(array.dim)};
   }

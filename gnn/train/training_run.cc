@@ -215,7 +215,7 @@ Status TrainingRun::FinishEpoch() {
   // An epoch that was not measured is kept only until one is measured.
   const bool first = epoch.valid_metric && progress_.best_epoch > 0 &&
                      !progress_.epochs[progress_.best_epoch - 1].valid_metric;
-  if (best || first) {
+  if (best || first || options_.keep_last) {
     best_weights_ = model_.CopyWeights();
     progress_.best_value = value;
     progress_.best_loss = loss;
@@ -243,12 +243,13 @@ Status TrainingRun::Save() {
   if (keeps_valid) RHIZOME_RETURN_IF_ERROR(steps_.Share(valid_));
   if (keeps_train) RHIZOME_RETURN_IF_ERROR(steps_.Share(*train_));
   if (options_.checkpoint.empty()) return Status::Ok();
-  Checkpoint checkpoint{.progress = progress_,
-                        .weights = model_.CopyWeights(),
-                        .best_weights = best_weights_,
-                        .learner = steps_.CopyState(),
-                        .valid_scores = keeps_valid ? TensorOf(valid_) : torch::Tensor(),
-                        .train_scores = keeps_train ? TensorOf(*train_) : torch::Tensor()};
+  const Checkpoint checkpoint{.progress = progress_,
+                              .weights = model_.CopyWeights(),
+                              .best_weights = best_weights_,
+                              .learner = steps_.CopyState(),
+                              .valid_scores = keeps_valid ? TensorOf(valid_) : torch::Tensor(),
+                              .train_scores = keeps_train ? TensorOf(*train_) : torch::Tensor()};
+  if (options_.save) return options_.save(checkpoint);
   return SaveCheckpoint(options_.checkpoint, options_.job, checkpoint);
 }
 

@@ -28,6 +28,12 @@ struct TrainingRunOptions {
   Path checkpoint = {};  ///< empty: another rank writes it
   std::string job = {};  ///< description of the job for SaveCheckpoint
 
+  /// Stores a checkpoint instead of SaveCheckpoint. May be empty.
+  std::function<Status(const Checkpoint&)> save = {};
+
+  /// Whether the last epoch counts as the best, because rows of earlier ones are not kept.
+  bool keep_last = false;
+
   /// Called when an epoch is the best so far. The model has its weights.
   std::function<Status(const TrainProgress&)> on_best = {};
   std::function<void(std::string)> warn = {};           ///< receives warnings of likely mistakes

@@ -112,6 +112,29 @@ std::string DescribeTrials(const Json& f) {
          fmt::format("; at most {} reads in flight\n", f["profile"]["depth"].get<std::uint32_t>());
 }
 
+Json LearnedRowsJson(const LearnedRowsReport& learned) {
+  return {{"rows", learned.rows},
+          {"table_bytes", learned.table_bytes},
+          {"cached_rows", learned.cached_rows},
+          {"rows_requested", learned.rows_requested},
+          {"rows_read", learned.rows_read},
+          {"rows_written", learned.rows_written}};
+}
+
+std::string DescribeLearnedRows(const Json& learned) {
+  return fmt::format("learned rows: {}, {}; {} requested, {} read, {} written\n",
+                     WithCommas(learned["rows"]), HumanBytes(learned["table_bytes"]),
+                     WithCommas(learned["rows_requested"]), WithCommas(learned["rows_read"]),
+                     WithCommas(learned["rows_written"]));
+}
+
+/// Returns how to measure a model that the training has not measured.
+std::string_view HowToMeasure(const Json& f) {
+  if (f["task"] == "link") return "'rhizome evaluate' measures it";
+  return f.contains("learned") ? "'rhizome infer' measures it"
+                               : "its accuracy was not measured (--no-test)";
+}
+
 /// Formats the quality of the weights that were kept.
 std::string DescribeOutcome(const Json& f) {
   const int best = f["best_epoch"].get<int>();
@@ -120,7 +143,7 @@ std::string DescribeOutcome(const Json& f) {
     text += fmt::format("stopped after epoch {}: no improvement since epoch {}\n",
                         f["epochs"].size(), best);
   if (!f["tested"].get<bool>()) {
-    text += fmt::format("epoch {} was kept; its accuracy was not measured (--no-test)\n", best);
+    text += fmt::format("epoch {} was kept; {}\n", best, HowToMeasure(f));
   } else if (f["majority_accuracy"].is_null()) {
     text += fmt::format("epoch {}:\n", best);
   } else {
@@ -140,13 +163,20 @@ std::string Described(const Json& f) {
   return text;
 }
 
+/// Returns the command that uses the model.
+std::string NextStep(const Json& f, const std::string& model) {
+  const std::string store = f["store"], array = f["out_array"];
+  if (array.empty())
+    return fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n", model,
+                       store, model);
+  return fmt::format(
+      "wrote {} and the array {}\nnext: rhizome evaluate {} --array {} --decoder {} --test F\n",
+      model, array, store, array, model);
+}
+
 std::string DescribeTrain(const Json& f) {
   const std::string model = f["model"];
-  const std::string next =
-      model.empty()
-          ? std::string()
-          : fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n", model,
-                        f["store"].get<std::string>(), model);
+  const std::string next = model.empty() ? std::string() : NextStep(f, model);
   if (f.contains("plan"))
     return DescribeFullGraphEpochs(f) + DescribeEdges(f) + DescribeOutcome(f) +
            DescribeFullGraphPlan(f) +
@@ -167,6 +197,7 @@ std::string DescribeTrain(const Json& f) {
   std::string text = table.ToString();
   text += DescribeEdges(f);
   text += DescribeOutcome(f);
+  if (f.contains("learned")) text += DescribeLearnedRows(f["learned"]);
   const Json& memory = f["memory"];
   text += fmt::format(
       "superbatches of {} minibatches (schedules {}), overlap {}, row cache {}, prior {}; graph "
@@ -247,6 +278,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"model", report.model}};
   if (report.full_graph) AddFullGraphReport(report, json);
   if (report.device) json["device"] = DeviceJson(*report.device);
+  if (report.learned) json["learned"] = LearnedRowsJson(*report.learned);
   if (!report.ranks.empty()) AddTrainRanks(report, json);
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
   AddLearningReport(report, json);
@@ -323,7 +355,7 @@ struct TrainVerbFlags : TrainFlags {
 Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
                                      const TrainVerbFlags& flags, const TrainRanks& ranks,
                                      const JobControl& control) {
-  options.learning.train_metrics = flags.describes();
+  options.learning.train_metrics = flags.describes() && options.learning.task != Task::kLink;
   std::optional<TrainReport> partial;
   if (flags.describes()) options.job.on_stop = [&](const TrainReport& report) { partial = report; };
   Result<TrainReport> report = ranks.Train(gnn, options, control);
@@ -377,7 +409,8 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   }
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
-  answer.fields["tested"] = options.learning.test;
+  answer.fields["tested"] = options.learning.test && report.task != Task::kLink && !report.learned;
+  answer.fields["out_array"] = options.link.out_array;
   if (ranks.several()) answer.fields["prefetch"] = PrefetchName(flags.prefetch.policy);
   answer.fields["described_in"] = DescribedIn(flags);
   return answer;

@@ -16,7 +16,10 @@ namespace RHIZOME_API rhizome {
 /// The array with the input features of the vertices of one type.
 struct FeatureInput {
   std::string vertex_type;  ///< a name in Graph::vertex_types
-  std::string array;        ///< empty: vertices of this type have no features
+
+  /// Empty: vertices of this type have no features. "learned:64": they have rows of 64 numbers that
+  /// are learned with the model; only in training on minibatches.
+  std::string array;
   friend bool operator==(const FeatureInput&, const FeatureInput&) = default;
 };
 

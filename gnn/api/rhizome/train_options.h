@@ -395,6 +395,16 @@ struct WeightReport {
   std::vector<std::int64_t> shape;
 };
 
+/// Rows of vertex types that were learned with the model ("learned:DIM").
+struct LearnedRowsReport {
+  std::uint64_t rows = 0;
+  std::uint64_t table_bytes = 0;     ///< with the state of the optimiser; the disk needs it twice
+  std::uint64_t cached_rows = 0;     ///< that fit in memory
+  std::uint64_t rows_requested = 0;  ///< by minibatches of this run
+  std::uint64_t rows_read = 0;       ///< from disk
+  std::uint64_t rows_written = 0;
+};
+
 /// Report of a training job. With several seeds, the report of `best_seed`, and `seeds` of all.
 struct TrainReport {
   FeedProfileReport profile;
@@ -438,6 +448,7 @@ struct TrainReport {
   std::string model;                          ///< path of the model file, or empty
   std::optional<DeviceReport> device;         ///< only for training on a device
   std::optional<FullGraphReport> full_graph;  ///< only for full-graph training
+  std::optional<LearnedRowsReport> learned;   ///< only with learned rows
   std::optional<TableModelReport> table;      ///< only for ModelSpec::kind "table"; all there is
   std::vector<RankReport> ranks;              ///< only at rank 0 of a training over ranks
   ModelSpec network;                          ///< the trained model, with all options
