@@ -40,8 +40,8 @@ struct Division {
     return 2 * (max_step_rows + 2 * batch_rows) * (row_bytes + kBytesPerFrame);
   }
 
-  static Division Of(const RowTable& table, const TableCacheOptions& options) {
-    const std::uint64_t row_bytes = table.row_bytes();
+  static Division Of(const TableCacheOptions& options, std::uint64_t row_bytes,
+                     std::uint64_t rows) {
     Division division;
     // Large batches have more rows of each block, and longer writes.
     division.batch_rows = std::max(options.max_step_rows / 2 + 1,
@@ -49,7 +49,7 @@ struct Division {
     const std::uint64_t fixed = FixedBytes(row_bytes, options.max_step_rows, division.batch_rows);
     const std::uint64_t left = options.memory_bytes - std::min(options.memory_bytes, fixed);
     division.frames =
-        std::min<std::uint64_t>({left / (row_bytes + kBytesPerFrame), table.rows(), kMaxFrames});
+        std::min<std::uint64_t>({left / (row_bytes + kBytesPerFrame), rows, kMaxFrames});
     return division;
   }
 };
@@ -470,13 +470,18 @@ std::uint64_t TableCache::BytesFor(std::uint64_t cached_rows, std::size_t row_by
   return (2 * max_step_rows + cached_rows) * frame / 15 * 16 + 16 * frame;
 }
 
+std::uint32_t TableCache::FramesFor(const TableCacheOptions& options, std::size_t row_bytes,
+                                    std::uint64_t rows) {
+  return static_cast<std::uint32_t>(Division::Of(options, row_bytes, rows).frames);
+}
+
 Result<std::unique_ptr<TableCache>> TableCache::Open(std::unique_ptr<RowTable> table,
                                                      const TableCacheOptions& options) try {
   if (table->row_bytes() % sizeof(float) != 0) {
     return Fail(Status::InvalidArgument(
         fmt::format("rows of {} bytes are not rows of floats", table->row_bytes())));
   }
-  const Division division = Division::Of(*table, options);
+  const Division division = Division::Of(options, table->row_bytes(), table->rows());
   if (division.frames == 0) {
     return Fail(Status::OutOfMemory(fmt::format(
         "{} bytes of memory are too few for a cache of rows of {} bytes with {} rows in "

@@ -91,6 +91,10 @@ class TableCache {
   static std::uint64_t BytesFor(std::uint64_t cached_rows, std::size_t row_bytes,
                                 std::uint64_t max_step_rows);
 
+  /// Returns the frame_count of a cache of a table with `rows` rows.
+  static std::uint32_t FramesFor(const TableCacheOptions& options, std::size_t row_bytes,
+                                 std::uint64_t rows);
+
   /// Starts the steps of a superbatch and fills the cache. No step may be held. Errors: as
   /// RowTable::Read and Write; kInvalidArgument, a row out of range or twice in a step, more than
   /// max_step_rows rows in a step, or steps of the previous superbatch are left.

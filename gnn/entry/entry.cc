@@ -13,6 +13,7 @@
 #include "gnn/ops/torch_guard.h"
 #include "gnn/options/training_options.h"
 #include "gnn/ranks/train_ranks.h"
+#include "gnn/tables/plan_table.h"
 #include "gnn/tables/train_table.h"
 #include "gnn/train/train.h"
 #include "gnn/train/typed_options.h"
@@ -42,11 +43,15 @@ class Entry final : public GnnEntry {
                                     const JobControl& control) const override {
     if (given.model.kind == kTableModel)
       return Fail(
-          Status::Unsupported("there is no plan of a training of a table yet: `model=table`"));
+          Status::Unsupported("`model=table` does not train on the full graph; use PlanTable"));
     return GuardedTorch([&]() -> Result<FullGraphReport> {
       RHIZOME_ASSIGN_OR_RETURN(const TrainOptions options, WithTypedDefaults(given));
       return PlanFullTraining(options, control);
     });
+  }
+  Result<TablePlan> PlanTable(const TrainOptions& options,
+                              const JobControl& control) const override {
+    return GuardedTorch([&] { return rhizome::PlanTable(options, control); });
   }
   std::vector<ModelInfo> Models() const override { return DescribeModels(); }
   Result<InferPlan> PlanInfer(const InferOptions& options,

@@ -13,6 +13,7 @@
 #include "cache/tables/table_cache.h"
 #include "gnn/tables/publish_table.h"
 #include "gnn/tables/table_job.h"
+#include "gnn/tables/table_memory.h"
 #include "gnn/tables/table_progress.h"
 #include "index/base/parallel.h"
 #include "storage/base/stopwatch.h"
@@ -23,60 +24,6 @@ inline namespace internal {
 namespace {
 
 constexpr const char* kTableName = "table";
-constexpr std::uint64_t kMaxLookahead = 256;  // batches
-
-/// How the memory of a training is divided.
-struct TableMemory {
-  std::uint64_t cache_bytes = 0;
-  std::uint64_t lookahead = 1;  // batches of a superbatch
-};
-
-/// Bytes of a batch that waits, and of its accesses in the schedule.
-std::uint64_t WaitingBytes(const TableJob& job) {
-  constexpr std::uint64_t kAccessBytes = sizeof(CacheKey) + 20;
-  return job.batches->max_rows() * kAccessBytes + job.batching.batch_size * sizeof(VertexPair) +
-         2 * job.batching.negatives * sizeof(VertexId);
-}
-
-/// Memory of a RowTable beside its staging memory: less than 5 bytes for each block.
-std::uint64_t BookkeepingBytes(const RowTableOptions& table) {
-  const std::uint64_t block_rows =
-      std::max<std::uint64_t>(1, RowTable::kBlockBytes / table.row_bytes);
-  return 5 * (table.rows / block_rows + 1);
-}
-
-/// Divides the memory: what is held already, a step, the batches of a superbatch, and the cache,
-/// which gets the rest, at most all rows.
-Result<TableMemory> DivideTableMemory(const TableJob& job, const RowTableOptions& table,
-                                      std::uint64_t memory_bytes, std::uint64_t held_bytes) {
-  const std::uint64_t max_rows = job.batches->max_rows();
-  const std::uint64_t least = TableCache::BytesFor(1, table.row_bytes, max_rows);
-  const std::uint64_t all = TableCache::BytesFor(table.rows, table.row_bytes, max_rows);
-  const std::uint64_t waiting = WaitingBytes(job);
-  if (memory_bytes == 0)
-    return TableMemory{.cache_bytes = all,
-                       .lookahead = std::min(kMaxLookahead, job.batches->batches())};
-  const std::uint64_t values = 2 * max_rows * job.dim() * sizeof(float);
-  const std::uint64_t types = job.graph->vertex_types().size();
-  const std::uint64_t fixed = held_bytes + values + table.staging_bytes + BookkeepingBytes(table) +
-                              LinkStep::Bytes(job.batching, types, job.dim());
-  constexpr std::uint64_t kMinLookahead = 2;
-  const std::uint64_t needed = fixed + least + kMinLookahead * waiting;
-  if (memory_bytes < needed)
-    return Fail(Status::OutOfMemory(fmt::format(
-        "`memory_bytes` is {}, but a training of this table needs at least {}: {} for the graph, "
-        "and rows of two batches; smaller `batch_size` or `negatives` need less",
-        memory_bytes, needed, held_bytes)));
-  // An eighth of what remains is for longer superbatches.
-  const std::uint64_t spare = memory_bytes - needed;
-  const std::uint64_t longest = std::min(kMaxLookahead, job.batches->batches());
-  TableMemory memory;
-  memory.lookahead =
-      std::max(kMinLookahead, std::min(kMinLookahead + spare / 8 / waiting, longest));
-  memory.cache_bytes = std::min(all, least + spare - (memory.lookahead - kMinLookahead) * waiting);
-  return memory;
-}
-
 /// A training, from its first batch or a checkpoint to its end. Threads: one.
 class TableTraining {
  public:
@@ -131,9 +78,7 @@ class TableTraining {
 };
 
 Status TableTraining::Open(const Path& folder, std::uint64_t base_bytes) {
-  RowTableOptions table;
-  table.rows = job_.batches->table_order().size();
-  table.row_bytes = optimizer_.row_floats() * sizeof(float);
+  const RowTableOptions table = ShapeOfTable(job_);
   RHIZOME_ASSIGN_OR_RETURN(memory_, DivideTableMemory(job_, table, options_.resources.memory_bytes,
                                                       HeldBytes(base_bytes)));
   RHIZOME_ASSIGN_OR_RETURN(auto opened, OpenTable(folder, table));

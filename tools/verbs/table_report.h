@@ -12,4 +12,8 @@ namespace rhizome {
 Json TableReportJson(const TableModelReport& report);
 std::string DescribeTableTraining(const Json& f);
 
+/// Returns the plan of a training of a table, and formats it for people.
+Json TablePlanJson(const TablePlan& plan);
+std::string DescribeTablePlan(const Json& f);
+
 }  // namespace rhizome

@@ -7,6 +7,7 @@
 #include "tools/import/gnn_flags.h"
 #include "tools/verbs/full_graph_report.h"
 #include "tools/verbs/rank_plan_report.h"
+#include "tools/verbs/table_report.h"
 #include "tools/verbs/train_flags.h"
 #include "tools/verbs/verb_plan.h"
 #include "tools/verbs/verbs.h"
@@ -71,17 +72,31 @@ Result<Answer> RunPlanRanks(const PlanTrainFlags& flags, const TrainOptions& tra
   return answer;
 }
 
+Result<Answer> RunPlanTable(const PlanTrainFlags& flags, const TrainOptions& train,
+                            Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
+  RHIZOME_ASSIGN_OR_RETURN(TablePlan plan, gnn->PlanTable(train, session.control));
+  for (std::string& warning : plan.warnings) warning = SpellFor(session, warning);
+  for (std::string& note : plan.notes) note = SpellFor(session, note);
+  for (const std::string& note : plan.notes) Tell(session, "note", note);
+  for (const std::string& warning : plan.warnings) Tell(session, "warning", warning);
+  Json fields = TablePlanJson(plan);
+  fields["store"] = flags.train.options.store.string();
+  return Answer{std::move(fields), DescribeTablePlan, {}};
+}
+
 Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags.train));
   if (!flags.ranks.empty() && options.full_graph() != nullptr)
     return Fail(Status::InvalidArgument("--ranks is for minibatches: omit it with --full-graph"));
   if (!flags.ranks.empty()) return RunPlanRanks(flags, options, session);
   RHIZOME_RETURN_IF_ERROR(CheckAlone(flags.train));
-  // PlanTrain refuses tables by name.
-  if (options.full_graph() == nullptr && options.model.kind != kTableModel) {
+  if (options.model.kind == kTableModel) return RunPlanTable(flags, options, session);
+  if (options.full_graph() == nullptr) {
     return Fail(
-        Status::InvalidArgument("give --full-graph to plan training on the full graph, or --ranks "
-                                "to plan training over ranks"));
+        Status::InvalidArgument("give --full-graph to plan training on the full graph, --ranks to "
+                                "plan training over ranks, "
+                                "or --task link --model table to plan training of a table"));
   }
   options.job.out.clear();
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
@@ -97,8 +112,8 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
   auto flags = std::make_shared<PlanTrainFlags>();
   CLI::App* verb = AddVerb(
       plan, session, "train",
-      "Predict the passes, bytes, time and memory of an epoch on the full graph, or the rows, "
-      "bytes and seconds of an epoch over ranks",
+      "Predict the passes, bytes, time and memory of an epoch on the full graph; the rows, bytes "
+      "and seconds of an epoch over ranks; or the rows, disk and memory of a table (--model table)",
       "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
       RunPlanTrain);
   AddTrainFlags(*verb, flags->train, session);
@@ -150,7 +165,7 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
                  {"model", "layers", "fanout", "hidden", "batch-size", "full-graph", "memory",
                   "threads", "ranks"},
                  {"features", "labels", "split", "heads", "edge-weights", "device", "spill", "link",
-                  "seed", "epochs"});
+                  "seed", "epochs", "task", "dim", "decoder", "negatives", "optimizer", "scratch"});
 }
 
 }  // namespace rhizome

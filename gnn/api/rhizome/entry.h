@@ -54,6 +54,12 @@ class GnnEntry {
   virtual Result<FullGraphReport> PlanTrain(const TrainOptions& options,
                                             const JobControl& control) const = 0;
 
+  /// Counts the rows that Train of a table (kTableModel) reads and writes in an epoch, and divides
+  /// its memory. Trains nothing and writes no files. Errors: also kOutOfSpace, the disk has no
+  /// space for the table; kOutOfMemory, `memory_bytes` is too small, with the number that suffices.
+  virtual Result<TablePlan> PlanTable(const TrainOptions& options,
+                                      const JobControl& control) const = 0;
+
   /// Makes this process a worker of a process that runs Infer with these options
   /// (InferWorkers::command). Serves the parent on the standard streams, within `memory_bytes` (0:
   /// no limit), until the parent needs no more work. Failures are reported to the parent.

@@ -91,4 +91,41 @@ struct TableModelReport {
   std::string array;         ///< name of the published array, or empty
 };
 
+/// Rows that an epoch moves. A training writes more rows: at checkpoints, and others of the blocks
+/// that it writes.
+struct TableEpochPlan {
+  std::uint64_t rows_requested = 0;
+  std::uint64_t rows_read = 0;     ///< as TableModelEpoch::rows_read
+  std::uint64_t rows_written = 0;  ///< changed rows that leave memory
+};
+
+/// Needs of a training of a table (GnnEntry::PlanTable).
+struct TablePlan {
+  std::uint64_t rows = 0;
+  std::uint64_t dim = 0;
+  std::uint64_t relations = 0;
+  std::uint64_t partitions = 0;  ///< of the store
+  std::uint64_t batches = 0;     ///< of an epoch
+  std::uint64_t row_bytes = 0;   ///< value and state of the optimiser
+  std::uint64_t table_bytes = 0;
+  std::uint64_t disk_bytes = 0;  ///< of the table's file, with both slots of each block
+  std::uint64_t free_bytes = 0;  ///< of the disk with the job's folder
+
+  std::uint64_t memory_bytes = 0;        ///< ResourceOptions::memory_bytes; 0: no limit
+  std::uint64_t least_memory_bytes = 0;  ///< the smallest limit that suffices
+  std::uint64_t all_memory_bytes = 0;    ///< a limit under which all rows remain in memory
+
+  // The division of memory.
+  std::uint64_t held_bytes = 0;   ///< the graph
+  std::uint64_t fixed_bytes = 0;  ///< a step, and the bookkeeping of the table
+  std::uint64_t lookahead = 0;    ///< batches whose rows the cache knows in advance
+  std::uint64_t lookahead_bytes = 0;
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t cached_rows = 0;
+
+  std::vector<TableEpochPlan> epochs;  ///< the first epoch, and if there are more, the second
+  std::vector<std::string> notes;      ///< advice: a sentence each
+  std::vector<std::string> warnings;   ///< of options that are probably wrong
+};
+
 }  // namespace rhizome

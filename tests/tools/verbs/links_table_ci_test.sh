@@ -111,7 +111,6 @@ expect_exit 6 rhizome train g.rz --model table --decoder mlp
 expect_says "mlp"
 expect_exit 1 rhizome train g.rz --model sage --dim 5
 expect_says "--dim" "--task link"
-expect_exit 6 rhizome plan train g.rz --full-graph --model table
-expect_exit 6 rhizome plan train g.rz --model table
-expect_says "--model table"
+expect_exit 1 rhizome plan train g.rz --full-graph --model table
+expect_says "omit --full-graph"
 finish
