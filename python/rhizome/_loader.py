@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._graph import Graph
-from ._repr import Box, as_html, boxed
+from ._repr import Box, as_html, boxed, shown
 from ._sampler import sampler_arguments
 from ._types import Direction, SplitName, as_array, as_bytes, as_count, as_integers, as_split, as_text, as_vertex_ids
 from .errors import Error
@@ -94,6 +94,9 @@ class Minibatch(NamedTuple):
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+    def _box(self) -> Box:
+        return Box("rhizome.Minibatch", [(name, shown(field)) for name, field in self._asdict().items() if field is not None])
 
 
 class LoaderMemory(NamedTuple):
