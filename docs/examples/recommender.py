@@ -3,21 +3,25 @@
     python docs/examples/recommender.py [--seed N] [--user ID] [RATINGS.csv]
 
 RATINGS.csv has the columns userId, movieId, rating (0.5 to 5) and timestamp, as those of MovieLens; without it, the
-example makes a small one. The last fifth of the ratings by time is for the evaluation, and is not in the store. Three
-ways to recommend are compared, none of which suggests a movie that the user has rated:
+example makes a small one. The last fifth of the ratings by time is for the evaluation: `hold_out` keeps it out of the
+store. Four ways to recommend are compared, none of which suggests a movie that the user has rated:
 
 - popularity: the movies with the most high ratings, the baseline;
 - walks: common neighbours, sampled: movies of users who rated the same movies. A walk counts as the product of its ratings,
   from which 3 is subtracted. Nothing is trained, so a rating counts as soon as it is written;
-- factors: a truncated SVD of the matrix of ratings, whose rows are stored as arrays and compared by `similar`.
+- factors: a truncated SVD of the matrix of ratings, whose rows are stored as arrays and compared by `similar`;
+- links: a table with a row for each user and movie, trained to tell the movies that a user likes, or just rates, from others.
+  It may be larger than memory. `top_links` finds the movies that a user most likely likes.
 
 The hit rate is the share of users for whom one of ten suggestions is a movie that they rated 4 or more later. It requires
-SciPy.
+SciPy and rhizome-store-gnn.
 """
 import argparse
 import collections
 import csv
+import functools
 import pathlib
+import subprocess
 import tempfile
 
 import numpy as np
@@ -47,10 +51,19 @@ def write_ratings(path, lines):
         csv.writer(file).writerows([("userId", "movieId", "rating", "timestamp"), *lines])
 
 
-def read_ratings(path):
-    with open(path, newline="") as file:
+def add_types(ratings, path):
+    """Writes the ratings with a column for the type of the edge: `likes` for high ratings, otherwise `rates`."""
+    with open(ratings, newline="") as file, open(path, "w", newline="") as typed:
         rows = csv.DictReader(file)
-        return [(row["userId"], row["movieId"], float(row["rating"]), int(row["timestamp"])) for row in rows]
+        writer = csv.DictWriter(typed, [*rows.fieldnames, "relation"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**row, "relation": "likes" if float(row["rating"]) >= LIKED else "rates"} for row in rows)
+
+
+def read_held_out(path):
+    """Returns the edges of a file that `hold_out` wrote, as dicts."""
+    with subprocess.Popen(["zstdcat", path], stdout=subprocess.PIPE, text=True) as lines:
+        return list(csv.DictReader(lines.stdout, delimiter="\t"))
 
 
 def by_popularity(g, users):
@@ -92,7 +105,15 @@ def add_factors(store, dim=16):
             rz.add_array(store, name, factors.astype(np.float32), ids=g.external_ids(ids))
 
 
-def suggestions(g, way, users, block=50):
+def by_links(g, users, links):
+    """Returns for each user the new movies that the user most likely likes, the best first."""
+    with rz.open(links.with_suffix(".rz")) as learned:
+        found = learned.top_links(g.external_ids(users), array="ent", decoder=links.with_suffix(".safetensors"), k=60,
+                                  known="drop", type="likes")
+        return [[g.find(link.id) for link in best] for best in found]
+
+
+def suggestions(g, way, users, block=500):
     """Returns the first suggestions for each user, without the movies that the user has rated."""
     result = []
     for first in range(0, len(users), block):
@@ -117,29 +138,35 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         if options.ratings is None:
-            options.ratings = folder / "ratings.csv"
+            options.ratings = folder / "made.csv"
             make_ratings(options.ratings, np.random.default_rng(options.seed))
-        lines = sorted(read_ratings(options.ratings), key=lambda line: line[3])
-        cut = len(lines) * 4 // 5
-        write_ratings(folder / "past.csv", lines[:cut])
-        print(rz.sniff(folder / "past.csv"))
-        rz.ingest(folder / "movies.rz", folder / "past.csv", columns=["src", "dst", "weight", "time"],
-                  end_types=["user", "movie"], undirected=True)
+        add_types(options.ratings, folder / "ratings.csv")
+        print(rz.sniff(folder / "ratings.csv"))
+        past = {"columns": ["src", "dst", "weight", "time", "type"], "end_types": ["user", "movie"], "hold_out": {"test": .2},
+                "hold_out_by": "time"}
+        held = rz.ingest(folder / "movies.rz", folder / "ratings.csv", undirected=True, **past).held_out
         add_factors(folder / "movies.rz")
+        # Links go from users to movies, so that their suggestions are movies. The same ratings are held out.
+        rz.ingest(folder / "links.rz", folder / "ratings.csv", **past)
+        rz.train(folder / "links.rz", task="link", model="table", decoder="distmult", dim=16, negatives=512, n3=.03, lr=.03,
+                 optimizer="adagrad", batch_size=256, epochs=10, seed=options.seed, out_array="ent",
+                 out=folder / "links.safetensors")
         with rz.open(folder / "movies.rz") as g:
-            report(g, lines[cut:], options.user)
+            report(g, read_held_out(held["test"]["path"]), folder / "links", options.user)
 
 
-def report(g, later, user):
+def report(g, later, links, user):
     """Prints the hit rates for all users who liked a movie of the store later, and the suggestions for one of them."""
     liked = collections.defaultdict(set)
-    for reader, movie, rating, _ in later:
-        if rating >= LIKED and f"user:{reader}" in g and f"movie:{movie}" in g:
-            liked[f"user:{reader}"].add(g.find(f"movie:{movie}"))
+    for edge in later:
+        if edge["type"] == "likes":
+            liked[edge["src"]].add(g.find(edge["dst"]))
     users = g.find(list(liked))
     print(f"{len(users)} users liked movies later")
     one = f"user:{user}" if user else next(iter(liked))
-    for name, way in (("popularity", by_popularity), ("walks", by_walks), ("factors", by_factors)):
+    ways = {"popularity": by_popularity, "walks": by_walks, "factors": by_factors,
+            "links": functools.partial(by_links, links=links)}
+    for name, way in ways.items():
         rate = hit_rate(suggestions(g, way, users), liked.values())
         best = suggestions(g, way, g.at([one]))[0]
         print(f"hit rate of {name}: {rate:.3f}; for {one}: {', '.join(g.external_ids(best))}")
