@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds Rhizome from scratch and computes embeddings of WordNet 3.0: installs missing dependencies, builds, imports,
-# partitions, chooses a layout, trains out of core, embeds every synset and prints nearest neighbours. All files are
-# written to build/quickstart/. usage: tools/quickstart.sh
+# partitions, chooses a layout, trains out of core, embeds every synset, learns which synsets are linked, and prints
+# nearest neighbours. All files are written to build/quickstart/. usage: tools/quickstart.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 begin=$SECONDS
@@ -50,9 +50,13 @@ printf '  GraphSAGE, all neighbours     %s\n' "$(percent "$(field $folder/infer.
 printf '  the same model without edges  %s\n' "$(percent "$(field $folder/no-edges.json test_accuracy)")"
 printf '  always the most common class  %s\n' "$(percent "$(field $folder/no-edges.json majority_accuracy)")"
 
-step "Nearest synsets: by embedding, and by the words of the gloss alone"
+step "A second model learns which synsets are linked: rows whose products predict the edges"
+show $rhizome train $store --task link --model sage --layers 2 --hidden 128 --dim 128 --fanout 10,10 --negatives 512 \
+  --batch-size 1000 --epochs 2 --lr 0.01 --memory 1G --job links --out $folder/links.safetensors --out-array linked
+
+step "Nearest synsets: by the rows that know the links, and by the words of the gloss alone"
 for word in dog.n.01 guitar.n.01 run.v.01 democracy.n.01 happy.a.01; do
-  $rhizome similar $store $word --array embedding --array feat --k 6
+  $rhizome similar $store $word --array linked --array feat --k 6
   echo
 done
 

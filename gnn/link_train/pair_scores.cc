@@ -65,16 +65,21 @@ void AddNegatives(const Minibatch& minibatch, std::size_t side, std::size_t each
     return minibatch.vertex_types.empty() ? TypeId{0} : minibatch.vertex_types[local];
   };
   std::map<TypeId, std::size_t> seen;
-  std::vector<std::span<const std::uint32_t>> negatives;
+  struct Negatives {
+    std::span<const std::uint32_t> of_type;
+    std::size_t first;
+  };
+  std::vector<Negatives> negatives;
   for (const MinibatchPair& pair : minibatch.pairs) {
     const TypeId type = type_of(side == 1 ? pair.dst : pair.src);
     const std::size_t rank = seen[type]++;
-    negatives.push_back(std::span(of_type.at(type)->vertices).subspan(rank * each, each));
+    negatives.push_back({of_type.at(type)->vertices, rank * each});
   }
   for (std::size_t k = 0; k < each; ++k) {
     for (std::size_t e = 0; e < negatives.size(); ++e) {
       const MinibatchPair& pair = minibatch.pairs[e];
-      const std::uint32_t vertex = negatives[e][k];
+      const auto& [vertices, first] = negatives[e];
+      const std::uint32_t vertex = vertices[(first + k) % vertices.size()];
       side == 1 ? pairs.Add(pair.src, vertex) : pairs.Add(vertex, pair.dst);
       masked.push_back(vertex == (side == 1 ? pair.dst : pair.src) ? 1 : 0);
     }

@@ -19,7 +19,8 @@ std::map<std::string, torch::Tensor> FirstPairWeights(std::int64_t dim, std::uin
 
 /// Returns the mean loss of the edges of a minibatch and both of their sides, differentiable by the
 /// rows [seeds, dim] and the decoder's weights. The negatives of an edge are those at its position
-/// among the edges whose replaced end has the same type.
+/// among the edges whose replaced end has the same type. If there are fewer negatives, as in a
+/// validation set, they are used in turn.
 torch::Tensor PairLoss(const LinkJob& job, const Model& model, const torch::Tensor& rows,
                        const Minibatch& minibatch);
 
