@@ -120,7 +120,9 @@ Result<std::unique_ptr<LearnedRows>> LearnedRows::Open(const TrainJob& job,
     return Fail(Status::InvalidArgument("learned rows (`features`): no vertex has such a type"));
   learned->arena_ = std::make_unique<TaskArena>(
       static_cast<int>(std::max<std::uint32_t>(options.resources.threads, 1)));
+  if (!options.job.resume) RHIZOME_RETURN_IF_ERROR(learned->CheckNames());
   RHIZOME_RETURN_IF_ERROR(learned->OpenTable(options, folder));
+  RHIZOME_RETURN_IF_ERROR(learned->CheckNames());
   RHIZOME_RETURN_IF_ERROR(learned->OpenCache(job, options));
   return learned;
 }
@@ -133,16 +135,25 @@ Status LearnedRows::FindTypes(const TrainJob& job, const TrainOptions& options) 
     types_.push_back(
         {.type = static_cast<TypeId>(type), .name = input.vertex_type, .columns = *columns});
     dim_ = std::max(dim_, *columns);
-    const std::string array = LearnedArray(input.vertex_type);
-    if (job.store->manifest().FindArray(array) != nullptr && !options.job.resume)
-      return Status::AlreadyExists(fmt::format(
-          "the learned rows of type {} become the array {}, which the store has already; drop it "
-          "first, or name it as the features of the type",
-          input.vertex_type, array));
   }
   if (types_.empty()) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(options_.kind, RowOptimizerOf(options.learning.optimizer.kind));
   SetLearningRate(options.learning.learning_rate);
+  return Status::Ok();
+}
+
+/// Checks that the rows can be published, before a training of hours. A job that is resumed may
+/// have published some of them.
+Status LearnedRows::CheckNames() const {
+  if (!training_.empty()) return Status::Ok();
+  for (const OfType& type : types_) {
+    const std::string array = LearnedArray(type.name);
+    if (graph_.store().manifest().FindArray(array) == nullptr) continue;
+    return Status::AlreadyExists(fmt::format(
+        "the learned rows of type {} become the array {}, which the store has already; drop it "
+        "first, or name it as the features of the type",
+        type.name, array));
+  }
   return Status::Ok();
 }
 
@@ -164,13 +175,18 @@ void LearnedRows::NumberRows() {
 
 /// Returns an upper bound on the learned rows of a minibatch.
 std::uint64_t LearnedRows::MaxStepRows(const TrainJob& job, const TrainOptions& options) const {
-  const bool links = job.labels.task == Task::kLink;
-  constexpr std::uint64_t kUsualNegatives = 512;
-  const std::uint64_t negatives = std::max(options.link.negatives, kUsualNegatives);
-  const std::uint64_t batch = options.minibatch()->batch_size;
-  std::uint64_t rows = links ? 2 * batch * (1 + options.link.negatives) +
-                                   2 * negatives * std::max<std::size_t>(job.inputs.size(), 1)
-                             : batch;
+  std::uint64_t rows = options.minibatch()->batch_size;
+  if (job.labels.task == Task::kLink) {
+    // Both ends of the edges, and for each side negatives of a batch or of each edge. A validation
+    // set has up to 512 candidates of each type.
+    constexpr std::uint64_t kUsual = 512;
+    const std::uint64_t lists =
+        options.link.decoder == "mlp" ? rows : std::max<std::size_t>(job.inputs.size(), 1);
+    const std::uint64_t negatives = options.link.decoder == "mlp"
+                                        ? std::max<std::uint64_t>(options.link.negatives, 1)
+                                        : std::max(options.link.negatives, kUsual);
+    rows = 2 * rows + 2 * lists * negatives + kUsual * job.inputs.size();
+  }
   const auto bound = [&](const SamplerOptions& sampler) {
     double all = static_cast<double>(rows), frontier = all;
     for (const std::int64_t fanout : sampler.fanouts) {
@@ -333,6 +349,10 @@ Status LearnedRows::Publish(const Path& store, const JobControl& control) {
 
 Status LearnedRows::PublishType(const OfType& type, RowTable& table, const Path& store,
                                 const JobControl& control) const {
+  const std::string array = LearnedArray(type.name);
+  RHIZOME_ASSIGN_OR_RETURN(const auto now,
+                           Store::Open(graph_.store().fs(), store, Store::Mode::kRead, {}));
+  if (now->manifest().FindArray(array) != nullptr) return Status::Ok();  // before a stop
   std::vector<std::uint32_t> keys;
   for (VertexId v = 0; static_cast<std::uint64_t>(v) < graph_.vertex_count(); ++v) {
     if (graph_.IsDeleted(v)) continue;
@@ -342,7 +362,7 @@ Status LearnedRows::PublishType(const OfType& type, RowTable& table, const Path&
     keys.push_back(key_of_row_[static_cast<std::size_t>(row)]);
   }
   AddArrayOptions add;
-  add.file.name = LearnedArray(type.name);
+  add.file.name = array;
   add.file.path = add.file.name;
   if (graph_.vertex_types().size() > 1) add.file.vertex_type = type.name;
   add.file.open = [&](FileSystem&) -> Result<std::unique_ptr<RowSource>> {

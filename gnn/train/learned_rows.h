@@ -78,6 +78,7 @@ class LearnedRows {
   };
   explicit LearnedRows(const TrainJob& job) : graph_(*job.graph) {}
   Status FindTypes(const TrainJob& job, const TrainOptions& options);
+  Status CheckNames() const;
   void NumberRows();
   std::uint64_t MaxStepRows(const TrainJob& job, const TrainOptions& options) const;
   Status OpenTable(const TrainOptions& options, const Path& folder);

@@ -165,6 +165,8 @@ TEST_F(LearnedRowsTest, RowsMoveAndInferenceReadsThem) {
   ASSERT_NE(sites, nullptr);
   EXPECT_EQ(sites->dim, 6U);
   EXPECT_STATUS(Train(options), kAlreadyExists);
+  options.job.resume = true;  // nothing is left to resume
+  EXPECT_STATUS(Train(options), kAlreadyExists);
 }
 
 TEST_F(LearnedRowsTest, AGraphWithoutFeaturesLearnsAllRows) {
