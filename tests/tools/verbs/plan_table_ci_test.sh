@@ -12,9 +12,9 @@ python3 - "$seed" <<'PY'
 import random, sys
 rng = random.Random(int(sys.argv[1]))
 with open("edges.tsv", "w") as f:
-    for _ in range(30000):
-        block = rng.randrange(8)
-        a, b = (block * 800 + rng.randrange(800) for _ in range(2))
+    for i in range(30000):
+        a = i if i < 6400 else rng.randrange(6400)  # each vertex has an edge, so that its row is read
+        b = a // 800 * 800 + rng.randrange(800)
         f.write(f"{a}\t{b if rng.random() < .9 else rng.randrange(6400)}\n")
 PY
 expect_exit 0 rhizome ingest g.rz --edges edges.tsv --columns src,dst --vertices 6400 --partitions 8
