@@ -9,6 +9,7 @@
 
 namespace rhizome {
 inline namespace internal {
+
 LinkEpochs::LinkEpochs(const LinkJob& job, const EpochCounts& counts, std::uint64_t batch_size,
                        std::uint64_t done)
     : job_(job), counts_(counts), batch_size_(batch_size) {

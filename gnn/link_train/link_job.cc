@@ -16,7 +16,6 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-constexpr std::uint64_t kUsualNegatives = 512;
 constexpr std::uint64_t kMaxCandidates = 512;  // of a vertex type
 constexpr std::uint32_t kCandidateStream = 104;
 
@@ -88,21 +87,20 @@ Result<std::unique_ptr<LinkJob>> OpenLinkJob(const TrainOptions& options,
   if (!job->shared()) RHIZOME_RETURN_IF_ERROR(CheckPairDecoder(link));
   job->dim = static_cast<std::int64_t>(link.dim);
   job->leave_out = !link.keep_seed_edges;
-  job->batching.batch_size = options.minibatch()->batch_size;
-  job->batching.seed = options.learning.seed;
-  job->batching.per_edge = !job->shared();
-  job->batching.negatives = link.negatives > 0 ? link.negatives
-                            : job->shared()    ? kUsualNegatives
-                                               : 1;
-  auto mixture = ParseNegativeMixture(link.negative_sources);
-  if (!mixture) return Fail(mixture.error().WithContext("`negative_sources`"));
-  job->batching.mixture = *std::move(mixture);
-  RHIZOME_ASSIGN_OR_RETURN(job->batches, LinkBatches::Of(job->graph, job->batching));
-  if (job->batches->batches() == 0)
-    return Fail(Status::InvalidArgument(
-        fmt::format("'{}' has no edges to train on", options.store.string())));
+  RHIZOME_ASSIGN_OR_RETURN(static_cast<TrainingBatches&>(*job),
+                           OpenTrainingBatches(options, job->decoding, job->graph));
   RHIZOME_RETURN_IF_ERROR(ReadValid(options, *job));
   return job;
+}
+
+std::uint64_t MaxSeeds(const LinkJob& job) {
+  std::uint64_t valid = 2 * job.batching.batch_size;
+  for (const ValidCandidates& of_type : job.candidates) valid += of_type.vertices.size();
+  return std::max(job.batches->max_rows(), job.valid.empty() ? 1 : valid);
+}
+
+TypeId TypeOfSeed(const Minibatch& minibatch, std::size_t local) {
+  return minibatch.vertex_types.empty() ? TypeId{0} : minibatch.vertex_types[local];
 }
 
 std::map<std::string, torch::Tensor> FirstDecoderWeights(const LinkJob& job, std::uint64_t seed) {

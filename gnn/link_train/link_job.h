@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cache/tables/link_batches.h"
 #include "gnn/ops/torch.h"
 #include "gnn/tables/link_decoding.h"
 #include "rhizome/graph.h"
+#include "rhizome/loader.h"
 #include "rhizome/status.h"
 #include "rhizome/train_options.h"
 
@@ -22,12 +22,11 @@ struct ValidCandidates {
   std::vector<VertexId> vertices;
 };
 
-/// The part of a training of an encoder on links that does not depend on its weights.
-struct LinkJob {
+/// The part of a training of an encoder on links that does not depend on its weights. One thread
+/// at a time uses the batches.
+struct LinkJob : TrainingBatches {
   std::shared_ptr<const GraphSnapshot> graph;
   LinkDecoding decoding;
-  LinkBatchOptions batching;
-  std::unique_ptr<LinkBatches> batches;  ///< borrowed by one thread at a time
 
   std::vector<VertexPair> valid;            ///< edges of the validation set
   std::vector<ValidCandidates> candidates;  ///< by type, ascending
@@ -42,6 +41,12 @@ struct LinkJob {
 /// reading the file of validation edges; errors of LinkBatches::Of.
 Result<std::unique_ptr<LinkJob>> OpenLinkJob(const TrainOptions& options,
                                              std::shared_ptr<const GraphSnapshot> graph);
+
+/// Returns an upper bound on the seeds of a minibatch.
+std::uint64_t MaxSeeds(const LinkJob& job);
+
+/// Returns the vertex type of a seed.
+TypeId TypeOfSeed(const Minibatch& minibatch, std::size_t local);
 
 /// Returns the first weights of the decoder, by their names in its file.
 std::map<std::string, torch::Tensor> FirstDecoderWeights(const LinkJob& job, std::uint64_t seed);

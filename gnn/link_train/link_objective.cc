@@ -62,10 +62,6 @@ LinkBatch BatchOf(const Minibatch& minibatch) {
   return batch;
 }
 
-TypeId TypeOfSeed(const Minibatch& minibatch, std::size_t local) {
-  return minibatch.vertex_types.empty() ? TypeId{0} : minibatch.vertex_types[local];
-}
-
 /// Returns 1 / rank of a score among the scores of candidates, `stride` apart; the candidate that
 /// is the truth itself does not count.
 double ReciprocalRank(float truth, std::uint32_t place, std::span<const std::uint32_t> candidates,

@@ -61,9 +61,6 @@ void AddNegatives(const Minibatch& minibatch, std::size_t side, std::size_t each
                   std::vector<char>& masked) {
   std::map<TypeId, const MinibatchNegatives*> of_type;
   for (const MinibatchNegatives& typed : minibatch.negatives[side]) of_type[typed.type] = &typed;
-  const auto type_of = [&](std::uint32_t local) {
-    return minibatch.vertex_types.empty() ? TypeId{0} : minibatch.vertex_types[local];
-  };
   std::map<TypeId, std::size_t> seen;
   struct Negatives {
     std::span<const std::uint32_t> of_type;
@@ -71,7 +68,7 @@ void AddNegatives(const Minibatch& minibatch, std::size_t side, std::size_t each
   };
   std::vector<Negatives> negatives;
   for (const MinibatchPair& pair : minibatch.pairs) {
-    const TypeId type = type_of(side == 1 ? pair.dst : pair.src);
+    const TypeId type = TypeOfSeed(minibatch, side == 1 ? pair.dst : pair.src);
     const std::size_t rank = seen[type]++;
     negatives.push_back({of_type.at(type)->vertices, rank * each});
   }

@@ -83,6 +83,7 @@ TrainOptions EncoderOptions(const TrainOptions& options) {
 Status PrepareLinkJob(const TrainOptions& options, std::unique_ptr<LinkJob>& links, TrainJob& job) {
   RHIZOME_ASSIGN_OR_RETURN(links, OpenLinkJob(options, job.graph->Snapshot()));
   job.labels.columns = static_cast<std::size_t>(links->dim);
+  job.max_seeds = MaxSeeds(*links);
   job.add_decoder = [of = links.get()](Model& model, std::uint64_t seed) {
     model.SetDecoder(FirstDecoderWeights(*of, seed));
   };

@@ -73,6 +73,28 @@ Result<LinkDecoding> MakeLinkDecoding(const LinkTrainOptions& options, const std
   return decoding;
 }
 
+Result<TrainingBatches> OpenTrainingBatches(const TrainOptions& options,
+                                            const LinkDecoding& decoding,
+                                            std::shared_ptr<const GraphSnapshot> graph) {
+  constexpr std::uint64_t kUsualNegatives = 512;
+  const bool per_edge = decoding.decoder == nullptr;
+  const std::uint64_t usual = per_edge ? 1 : kUsualNegatives;
+  TrainingBatches opened;
+  LinkBatchOptions& batching = opened.batching;
+  batching.batch_size = options.minibatch()->batch_size;
+  batching.seed = options.learning.seed;
+  batching.per_edge = per_edge;
+  batching.negatives = options.link.negatives > 0 ? options.link.negatives : usual;
+  auto mixture = ParseNegativeMixture(options.link.negative_sources);
+  if (!mixture) return Fail(mixture.error().WithContext("`negative_sources`"));
+  batching.mixture = *std::move(mixture);
+  RHIZOME_ASSIGN_OR_RETURN(opened.batches, LinkBatches::Of(std::move(graph), batching));
+  if (opened.batches->batches() == 0)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' has no edges to train on", options.store.string())));
+  return opened;
+}
+
 std::map<std::string, std::string> DecoderMetadata(const LinkDecoding& decoding) {
   std::map<std::string, std::string> metadata = {{"decoder", decoding.kind->name}};
   if (decoding.step.relation_width == 0) return metadata;

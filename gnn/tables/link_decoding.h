@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "cache/tables/link_batches.h"
 #include "gnn/links/decoder.h"
 #include "gnn/tables/link_step.h"
 #include "rhizome/graph.h"
 #include "rhizome/link_training.h"
 #include "rhizome/status.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -32,6 +34,19 @@ struct LinkDecoding {
 /// an unknown decoder, or options that do not fit it, naming the field.
 Result<LinkDecoding> MakeLinkDecoding(const LinkTrainOptions& options, const std::string& usual,
                                       const GraphSnapshot& graph);
+
+/// The batches of a training on links.
+struct TrainingBatches {
+  LinkBatchOptions batching;
+  std::unique_ptr<LinkBatches> batches;
+};
+
+/// Opens the batches of a graph, with negatives for the decoder: 512 for each batch and side by
+/// default, which a query shares, or 1 for each edge. Errors: kInvalidArgument, naming a field, or
+/// the graph has no edges; errors of LinkBatches::Of.
+Result<TrainingBatches> OpenTrainingBatches(const TrainOptions& options,
+                                            const LinkDecoding& decoding,
+                                            std::shared_ptr<const GraphSnapshot> graph);
 
 /// Returns the metadata of the decoder's file (docs/LINKS.md, "Decoders").
 std::map<std::string, std::string> DecoderMetadata(const LinkDecoding& decoding);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gnn/options/training_options.h"
+#include "gnn/train/row_optimizer_kind.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -27,23 +28,6 @@ constexpr std::array kFields = {"model.kind",
                                 "job.checkpoint_every",
                                 "job.resume",
                                 "job.out"};
-
-Result<RowOptimizerKind> OptimizerOf(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kAdam:
-      return RowOptimizerKind::kAdam;
-    case OptimizerKind::kSgd:
-      return RowOptimizerKind::kSgd;
-    case OptimizerKind::kAdagrad:
-      return RowOptimizerKind::kAdagrad;
-    case OptimizerKind::kAdagradRow:
-      return RowOptimizerKind::kAdagradRow;
-    case OptimizerKind::kAdamW:
-      break;
-  }
-  return Fail(Status::InvalidArgument(
-      "`optimizer=adamw`: rows of a table learn by adagrad, adagrad-row, adam or sgd"));
-}
 
 Status CheckTableOptions(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckRanges(options));
@@ -112,24 +96,19 @@ std::string Describe(const TableJob& job, const TrainOptions& options) {
 Result<TableJob> OpenTableJob(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckTableOptions(options));
   TableJob job;
-  RHIZOME_ASSIGN_OR_RETURN(job.optimizer.kind, OptimizerOf(options.learning.optimizer.kind));
+  const auto kind = RowOptimizerOf(options.learning.optimizer.kind);
+  if (!kind)
+    return Fail(Status::InvalidArgument(
+        "`optimizer=adamw`: rows of a table learn by adagrad, adagrad-row, adam or sgd"));
+  job.optimizer.kind = *kind;
   job.optimizer.learning_rate = static_cast<float>(options.learning.learning_rate);
   RHIZOME_ASSIGN_OR_RETURN(job.store,
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
                                        {.scratch = options.job.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(std::as_const(*job.store), {}));
   RHIZOME_RETURN_IF_ERROR(MakeDecoder(options.link, job));
-  job.batching.batch_size = options.minibatch()->batch_size;
-  job.batching.seed = options.learning.seed;
-  constexpr std::uint64_t kUsualNegatives = 512;
-  job.batching.negatives = options.link.negatives == 0 ? kUsualNegatives : options.link.negatives;
-  auto mixture = ParseNegativeMixture(options.link.negative_sources);
-  if (!mixture) return Fail(mixture.error().WithContext("`negative_sources`"));
-  job.batching.mixture = *std::move(mixture);
-  RHIZOME_ASSIGN_OR_RETURN(job.batches, LinkBatches::Of(job.graph, job.batching));
-  if (job.batches->batches() == 0)
-    return Fail(Status::InvalidArgument(
-        fmt::format("'{}' has no edges to train on", options.store.string())));
+  RHIZOME_ASSIGN_OR_RETURN(static_cast<TrainingBatches&>(job),
+                           OpenTrainingBatches(options, job, job.graph));
   job.description = Describe(job, options);
   return job;
 }

@@ -17,11 +17,9 @@ namespace rhizome {
 inline namespace internal {
 
 /// Open resources of a training of a table.
-struct TableJob : LinkDecoding {
+struct TableJob : LinkDecoding, TrainingBatches {
   std::unique_ptr<Store> store;
   std::shared_ptr<const GraphSnapshot> graph;
-  std::unique_ptr<LinkBatches> batches;
-  LinkBatchOptions batching;
   RowOptimizerOptions optimizer;
   std::string description;  ///< of everything that the rows depend on
 

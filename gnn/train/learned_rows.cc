@@ -10,6 +10,7 @@
 
 #include "cache/feed/inputs.h"
 #include "cache/feed/row_types.h"
+#include "gnn/train/row_optimizer_kind.h"
 #include "index/base/counter_random.h"
 #include "rhizome/array_add.h"
 #include "storage/base/check.h"
@@ -25,23 +26,6 @@ namespace {
 constexpr const char* kLearnedTable = "learned";
 constexpr std::uint32_t kNoKey = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kFirstRowStream = 105;
-
-Result<RowOptimizerKind> RowOptimizerOf(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kAdam:
-      return RowOptimizerKind::kAdam;
-    case OptimizerKind::kSgd:
-      return RowOptimizerKind::kSgd;
-    case OptimizerKind::kAdagrad:
-      return RowOptimizerKind::kAdagrad;
-    case OptimizerKind::kAdagradRow:
-      return RowOptimizerKind::kAdagradRow;
-    case OptimizerKind::kAdamW:
-      break;
-  }
-  return Fail(Status::InvalidArgument(
-      "`optimizer=adamw`: learned rows (`features`) need adam, adagrad or sgd"));
-}
 
 /// Reads the rows of the vertices of a type, in the order of their ids.
 class LearnedSource final : public RowSource {
@@ -137,7 +121,11 @@ Status LearnedRows::FindTypes(const TrainJob& job, const TrainOptions& options) 
     dim_ = std::max(dim_, *columns);
   }
   if (types_.empty()) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(options_.kind, RowOptimizerOf(options.learning.optimizer.kind));
+  const auto kind = RowOptimizerOf(options.learning.optimizer.kind);
+  if (!kind)
+    return Status::InvalidArgument(
+        "`optimizer=adamw`: learned rows (`features`) need adam, adagrad or sgd");
+  options_.kind = *kind;
   SetLearningRate(options.learning.learning_rate);
   return Status::Ok();
 }
@@ -175,18 +163,8 @@ void LearnedRows::NumberRows() {
 
 /// Returns an upper bound on the learned rows of a minibatch.
 std::uint64_t LearnedRows::MaxStepRows(const TrainJob& job, const TrainOptions& options) const {
-  std::uint64_t rows = options.minibatch()->batch_size;
-  if (job.labels.task == Task::kLink) {
-    // Both ends of the edges, and for each side negatives of a batch or of each edge. A validation
-    // set has up to 512 candidates of each type.
-    constexpr std::uint64_t kUsual = 512;
-    const std::uint64_t lists =
-        options.link.decoder == "mlp" ? rows : std::max<std::size_t>(job.inputs.size(), 1);
-    const std::uint64_t negatives = options.link.decoder == "mlp"
-                                        ? std::max<std::uint64_t>(options.link.negatives, 1)
-                                        : std::max(options.link.negatives, kUsual);
-    rows = 2 * rows + 2 * lists * negatives + kUsual * job.inputs.size();
-  }
+  const std::uint64_t rows =
+      job.max_seeds > 0 ? job.max_seeds : std::uint64_t{options.minibatch()->batch_size};
   const auto bound = [&](const SamplerOptions& sampler) {
     double all = static_cast<double>(rows), frontier = all;
     for (const std::int64_t fanout : sampler.fanouts) {

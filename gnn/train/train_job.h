@@ -41,6 +41,7 @@ struct TrainJob {
   std::function<void(Model& model, std::uint64_t seed)> add_decoder = {};
   bool decoder_by_relation = false;                  ///< the decoder has weights for each edge type
   std::map<std::string, std::string> metadata = {};  ///< further metadata of the model file
+  std::uint64_t max_seeds = 0;                       ///< upper bound on the seeds of a minibatch
   std::string objective = {};  ///< description of everything that the objective depends on
 };
 

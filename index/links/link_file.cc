@@ -49,15 +49,25 @@ struct LinkText {
   LinkColumns columns;
 };
 
+/// The lines that may be bad, over all files of a reader.
+struct BadLines {
+  std::uint64_t max = 0;
+  std::shared_ptr<std::uint64_t> count;
+
+  /// Counts a bad line; returns `why` with its place if there are too many.
+  Status Skip(const Status& why, const std::string& place) const {
+    return ++*count > max ? why.WithContext(place) : Status::Ok();
+  }
+};
+
 /// Edges of a text file.
 class TextLinks {
  public:
   TextLinks(const GraphSnapshot& graph, std::unique_ptr<TableReader> reader, LinkColumns columns,
-            std::uint64_t max_bad_lines, std::shared_ptr<std::uint64_t> bad_lines)
+            BadLines bad_lines)
       : graph_(graph),
         reader_(std::move(reader)),
         columns_(columns),
-        max_bad_lines_(max_bad_lines),
         bad_lines_(std::move(bad_lines)) {}
 
   Result<std::size_t> Next(std::span<VertexPair> out) {
@@ -70,8 +80,8 @@ class TextLinks {
                                : Take(reader_->fields(), out[count]);
       if (taken.ok())
         ++count;
-      else if (++*bad_lines_ > max_bad_lines_)
-        return Fail(taken.WithContext(reader_->Place()));
+      else
+        RHIZOME_RETURN_IF_ERROR(bad_lines_.Skip(taken, reader_->Place()));
     }
     return count;
   }
@@ -99,8 +109,7 @@ class TextLinks {
   const std::vector<std::string> types_ = graph_.edge_types();
   const std::unique_ptr<TableReader> reader_;
   const LinkColumns columns_;
-  const std::uint64_t max_bad_lines_;
-  const std::shared_ptr<std::uint64_t> bad_lines_;
+  const BadLines bad_lines_;
 };
 
 /// Rows of integers of a .npy file.
@@ -142,11 +151,10 @@ Result<std::shared_ptr<NpyRows>> OpenRows(const std::string& path) {
 class NpyLinks {
  public:
   NpyLinks(const GraphSnapshot& graph, std::shared_ptr<NpyRows> rows, LinkColumns columns,
-           std::uint64_t max_bad_lines, std::shared_ptr<std::uint64_t> bad_lines)
+           BadLines bad_lines)
       : graph_(graph),
         rows_(std::move(rows)),
         columns_(columns),
-        max_bad_lines_(max_bad_lines),
         bad_lines_(std::move(bad_lines)) {}
 
   Result<std::size_t> Next(std::span<VertexPair> out) {
@@ -159,8 +167,8 @@ class NpyLinks {
         const Status taken = Take(numbers.subspan(i * columns_.count, columns_.count), out[count]);
         if (taken.ok())
           ++count;
-        else if (++*bad_lines_ > max_bad_lines_)
-          return Fail(taken.WithContext(rows_->Place(i)));
+        else
+          RHIZOME_RETURN_IF_ERROR(bad_lines_.Skip(taken, rows_->Place(i)));
       }
       rows_->Advance(rows);
     }
@@ -184,8 +192,7 @@ class NpyLinks {
   const std::size_t types_ = graph_.edge_types().size();
   const std::shared_ptr<NpyRows> rows_;
   const LinkColumns columns_;
-  const std::uint64_t max_bad_lines_;
-  const std::shared_ptr<std::uint64_t> bad_lines_;
+  const BadLines bad_lines_;
 };
 
 template <typename Links>
@@ -269,7 +276,7 @@ Result<PairSource> LinkFiles::Open(const std::string& path) const {
   RHIZOME_ASSIGN_OR_RETURN(auto reader,
                            TableReader::Open(std::move(stream), text.dialect, text.header));
   return SourceOfLinks(std::make_shared<TextLinks>(graph_, std::move(reader), text.columns,
-                                                   options_.max_bad_lines, bad_lines_));
+                                                   BadLines{options_.max_bad_lines, bad_lines_}));
 }
 
 Result<PairSource> LinkFiles::OpenNpy(const std::string& path) const {
@@ -285,7 +292,7 @@ Result<PairSource> LinkFiles::OpenNpy(const std::string& path) const {
   RHIZOME_ASSIGN_OR_RETURN(const LinkColumns columns, ColumnsOf(roles));
   RHIZOME_RETURN_IF_ERROR(CheckTypes(path, columns, graph_.edge_types().size()));
   return SourceOfLinks(std::make_shared<NpyLinks>(graph_, std::move(rows), columns,
-                                                  options_.max_bad_lines, bad_lines_));
+                                                  BadLines{options_.max_bad_lines, bad_lines_}));
 }
 
 namespace {
