@@ -67,6 +67,9 @@ class LinkBatches {
   /// Returns the number of batches of an epoch; the same in each.
   std::uint64_t batches() const { return batches_; }
 
+  /// Returns the number of vertices of a type that are not deleted.
+  std::uint64_t vertices_of(TypeId type) const { return vertices_.count(type); }
+
   /// Returns an upper bound on the rows of a batch.
   std::uint64_t max_rows() const;
 

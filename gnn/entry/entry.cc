@@ -53,7 +53,11 @@ class Entry final : public GnnEntry {
                               const JobControl& control) const override {
     return GuardedTorch([&] { return rhizome::PlanTable(options, control); });
   }
-  std::vector<ModelInfo> Models() const override { return DescribeModels(); }
+  std::vector<ModelInfo> Models() const override {
+    std::vector<ModelInfo> models = DescribeModels();
+    models.push_back(DescribeTableModel());
+    return models;
+  }
   Result<InferPlan> PlanInfer(const InferOptions& options,
                               const JobControl& control) const override {
     return GuardedTorch([&] { return PlanInference(options, control); });

@@ -50,15 +50,16 @@ Result<SeedBatch> LinkEpochs::Train() {
 SeedBatch LinkEpochs::Valid() const {
   const std::uint64_t batch = batch_ - counts_.train;
   const std::uint64_t begin = batch * batch_size_;
-  const std::uint64_t end = std::min<std::uint64_t>(begin + batch_size_, job_.valid.size());
+  const std::uint64_t end = std::min<std::uint64_t>(begin + batch_size_, job_.valid.edges.size());
   SeedBatch seeds{.tag = EpochPlan::Encode({.epoch = epoch_, .is_valid = true, .batch = batch}),
                   .key = EpochPlan::Encode({.is_valid = true, .batch = batch}),
                   .vertices = {},
                   .is_valid = true};
   seeds.leave_out = true;
   SeedNumbers numbers(seeds.vertices);
-  for (std::uint64_t i = begin; i < end; ++i) seeds.pairs.push_back(numbers.Of(job_.valid[i]));
-  for (const ValidCandidates& of_type : job_.candidates) {
+  for (std::uint64_t i = begin; i < end; ++i)
+    seeds.pairs.push_back(numbers.Of(job_.valid.edges[i]));
+  for (const ValidCandidates& of_type : job_.valid.candidates) {
     const MinibatchNegatives candidates{.type = of_type.type,
                                         .vertices = numbers.Of(of_type.vertices)};
     for (auto& side : seeds.negatives) side.push_back(candidates);
@@ -73,7 +74,7 @@ EpochCounts LinkEpochs::CountsOf(const LinkJob& job, const TrainOptions& options
   return {.epochs = options.learning.epochs,
           .valid_every = options.learning.eval_every,
           .train = train,
-          .valid = (job.valid.size() + minibatch.batch_size - 1) / minibatch.batch_size};
+          .valid = (job.valid.edges.size() + minibatch.batch_size - 1) / minibatch.batch_size};
 }
 
 TrainingSeeds LinkTrainingSeeds(const LinkJob& job, const TrainOptions& options) {

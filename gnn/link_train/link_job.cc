@@ -4,68 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "gnn/link_train/pair_scores.h"
-#include "index/base/counter_random.h"
-#include "index/links/link_file.h"
-#include "storage/base/hash.h"
 
 namespace rhizome {
 inline namespace internal {
 namespace {
-
-constexpr std::uint64_t kMaxCandidates = 512;  // of a vertex type
-constexpr std::uint32_t kCandidateStream = 104;
-
-/// Reads the edges of a file. Errors: as LinkFiles::Open.
-Result<std::vector<VertexPair>> ReadLinks(const GraphSnapshot& graph, const Path& path) {
-  const LinkFiles files(graph, {});
-  RHIZOME_ASSIGN_OR_RETURN(const PairSource source, files.Open(path.string()));
-  std::vector<VertexPair> edges;
-  std::vector<VertexPair> block(4096);
-  while (true) {
-    RHIZOME_ASSIGN_OR_RETURN(const std::size_t count, source(block));
-    edges.insert(edges.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count));
-    if (count < block.size()) return edges;
-  }
-}
-
-/// Draws a fixed sample of the vertices of each type that an end of the validation edges has.
-Status DrawCandidates(std::uint64_t seed, LinkJob& job) {
-  std::set<TypeId> types;
-  for (const VertexPair& edge : job.valid) {
-    for (const VertexId end : {edge.src, edge.dst}) {
-      RHIZOME_ASSIGN_OR_RETURN(const TypeId type, job.graph->TypeOf(end));
-      types.insert(type);
-    }
-  }
-  RHIZOME_ASSIGN_OR_RETURN(NegativeVertices vertices, NegativeVertices::Of(job.graph));
-  for (const TypeId type : types) {
-    std::vector<VertexId> drawn;
-    CounterRandom random({.seed = seed, .stream = kCandidateStream, .subgraph = type});
-    RHIZOME_RETURN_IF_ERROR(vertices.Draw({.source = NegativeSource::kUniform}, 0, type,
-                                          kMaxCandidates, random, drawn));
-    std::sort(drawn.begin(), drawn.end());
-    drawn.erase(std::unique(drawn.begin(), drawn.end()), drawn.end());
-    job.candidates.push_back({.type = type, .vertices = std::move(drawn)});
-  }
-  return Status::Ok();
-}
-
-Status ReadValid(const TrainOptions& options, LinkJob& job) {
-  if (options.link.valid.empty()) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(job.valid, ReadLinks(*job.graph, options.link.valid));
-  if (job.valid.empty())
-    return Status::InvalidArgument(
-        fmt::format("`valid`: {} has no edges", options.link.valid.string()));
-  std::vector<VertexId> numbers;
-  for (const VertexPair& edge : job.valid)
-    numbers.insert(numbers.end(), {edge.src, edge.dst, VertexId{edge.type}});
-  job.valid_hash = ToHex(Xxh3(std::as_bytes(std::span(numbers))));
-  return DrawCandidates(options.learning.seed, job);
-}
 
 Status CheckPairDecoder(const LinkTrainOptions& link) {
   if (link.n3 == 0) return Status::Ok();
@@ -89,14 +34,19 @@ Result<std::unique_ptr<LinkJob>> OpenLinkJob(const TrainOptions& options,
   job->leave_out = !link.keep_seed_edges;
   RHIZOME_ASSIGN_OR_RETURN(static_cast<TrainingBatches&>(*job),
                            OpenTrainingBatches(options, job->decoding, job->graph));
-  RHIZOME_RETURN_IF_ERROR(ReadValid(options, *job));
+  RHIZOME_ASSIGN_OR_RETURN(job->valid, ReadValidLinks(options, job->graph));
+  if (link.filter_negatives) {
+    RHIZOME_ASSIGN_OR_RETURN(NegativeFilter filter,
+                             NegativeFilter::Of(job->graph, job->valid.edges));
+    job->filter.emplace(std::move(filter));
+  }
   return job;
 }
 
 std::uint64_t MaxSeeds(const LinkJob& job) {
   std::uint64_t valid = 2 * job.batching.batch_size;
-  for (const ValidCandidates& of_type : job.candidates) valid += of_type.vertices.size();
-  return std::max(job.batches->max_rows(), job.valid.empty() ? 1 : valid);
+  for (const ValidCandidates& of_type : job.valid.candidates) valid += of_type.vertices.size();
+  return std::max(job.batches->max_rows(), job.valid.edges.empty() ? 1 : valid);
 }
 
 TypeId TypeOfSeed(const Minibatch& minibatch, std::size_t local) {
@@ -124,8 +74,9 @@ std::string DescribeLinkJob(const LinkJob& job, const LinkTrainOptions& options)
                         {"n3", options.n3},
                         {"negatives", job.batching.negatives},
                         {"negative_sources", options.negative_sources},
+                        {"filter_negatives", options.filter_negatives},
                         {"keep_seed_edges", options.keep_seed_edges},
-                        {"valid", job.valid_hash}}
+                        {"valid", job.valid.hash}}
       .dump();
 }
 

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "gnn/ops/torch.h"
 #include "gnn/tables/link_decoding.h"
+#include "gnn/tables/negative_filter.h"
+#include "gnn/tables/valid_links.h"
 #include "rhizome/graph.h"
 #include "rhizome/loader.h"
 #include "rhizome/status.h"
@@ -16,21 +18,14 @@
 namespace rhizome {
 inline namespace internal {
 
-/// The vertices that the ends of validation edges are ranked among: a sample of a vertex type.
-struct ValidCandidates {
-  TypeId type = 0;
-  std::vector<VertexId> vertices;
-};
-
 /// The part of a training of an encoder on links that does not depend on its weights. One thread
 /// at a time uses the batches.
 struct LinkJob : TrainingBatches {
   std::shared_ptr<const GraphSnapshot> graph;
   LinkDecoding decoding;
 
-  std::vector<VertexPair> valid;            ///< edges of the validation set
-  std::vector<ValidCandidates> candidates;  ///< by type, ascending
-  std::string valid_hash;                   ///< of the validation set; empty: there is none
+  ValidLinks valid;
+  std::optional<NegativeFilter> filter;  ///< only with LinkTrainOptions::filter_negatives
 
   std::int64_t dim = 0;   ///< columns of the encoder's rows
   bool leave_out = true;  ///< the edges of a minibatch are not used for message passing

@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "gnn/link_train/pair_scores.h"
+#include "gnn/tables/sampled_ranks.h"
+#include "index/delta/graph_parts.h"
 #include "rhizome/loader.h"
+#include "storage/base/exceptions.h"
 
 // Loss computes the loss and its gradients by LinkStep and passes them to libtorch
 // (GivenGradients); a decoder that scores each pair by itself is computed by libtorch
-// (pair_scores.h). Measure scores both ends of each edge and the candidates in tiles of queries.
+// (pair_scores.h).
 
 namespace rhizome {
 inline namespace internal {
@@ -18,8 +21,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr std::size_t kTile = 64;  // queries
 
 std::span<const float> FloatsOf(const torch::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
@@ -62,17 +63,19 @@ LinkBatch BatchOf(const Minibatch& minibatch) {
   return batch;
 }
 
-/// Returns 1 / rank of a score among the scores of candidates, `stride` apart; the candidate that
-/// is the truth itself does not count.
-double ReciprocalRank(float truth, std::uint32_t place, std::span<const std::uint32_t> candidates,
-                      const float* scores, std::size_t stride) {
-  double rank = 1;
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    const float score = scores[c * stride];
-    if (candidates[c] == place) continue;
-    rank += score > truth ? 1 : (score == truth ? .5 : 0);
-  }
-  return 1 / rank;
+/// Returns the edges and negatives of a minibatch as vertices of the graph.
+LinkBatch VerticesOf(const LinkJob& job, const Minibatch& minibatch) {
+  const auto parts = job.graph->parts();
+  const auto vertex_at = [&](VertexId local) {
+    return parts->VertexAt(minibatch.rows[static_cast<std::size_t>(local)]);
+  };
+  LinkBatch batch = BatchOf(minibatch);
+  for (VertexPair& edge : batch.edges)
+    edge = {.src = vertex_at(edge.src), .dst = vertex_at(edge.dst), .type = edge.type};
+  for (auto& side : batch.negatives)
+    for (TypedNegatives& typed : side)
+      std::ranges::transform(typed.vertices, typed.vertices.begin(), vertex_at);
+  return batch;
 }
 
 }  // namespace
@@ -100,14 +103,21 @@ torch::Tensor LinkObjective::Relations() const {
 
 torch::Tensor LinkObjective::Loss(const torch::Tensor& rows, const Minibatch& minibatch) {
   if (minibatch.pairs.empty()) return rows.sum() * 0;
-  if (!job_.shared()) return PairLoss(job_, model_, rows, minibatch);
+  if (job_.filter) {
+    const std::uint64_t each = job_.shared() ? 0 : job_.batching.negatives;
+    const Status masked = job_.filter->Mask(VerticesOf(job_, minibatch), each, mask_);
+    if (!masked.ok()) ThrowStatus(masked);
+  }
+  const NegativeMask* const mask = job_.filter ? &mask_ : nullptr;
+  if (!job_.shared()) return PairLoss(job_, model_, rows, minibatch, mask);
   minibatch_ = &minibatch;
   const torch::Tensor values = rows.detach().contiguous();
   const torch::Tensor relations = Relations();
   const LinkBatch batch = BatchOf(minibatch);
   LinkGradients gradients;
-  arena_.execute(
-      [&] { step_->Compute(batch, FloatsOf(values), FloatsOf(relations.detach()), gradients); });
+  arena_.execute([&] {
+    step_->Compute(batch, FloatsOf(values), FloatsOf(relations.detach()), gradients, mask);
+  });
   const double loss = gradients.loss / static_cast<double>(2 * batch.edges.size());
   if (!at::GradMode::is_enabled()) return torch::tensor(static_cast<float>(loss));
   torch::Tensor of_relations = torch::zeros_like(relations.detach());
@@ -121,60 +131,26 @@ torch::Tensor LinkObjective::Loss(const torch::Tensor& rows, const Minibatch& mi
 
 double LinkObjective::Measure(const torch::Tensor& rows, const Minibatch& minibatch) {
   const torch::Tensor values = rows.detach().contiguous();
+  const torch::Tensor relations = Relations().detach();
   const std::unique_ptr<PairDecoder> of_pairs =
       job_.shared() ? nullptr : PairDecoderOf(job_, model_);
-  const PairDecoder& decoder = job_.shared() ? *job_.decoding.made : *of_pairs;
+  const SampledRanks ranks{.decoder = job_.shared() ? *job_.decoding.made : *of_pairs,
+                           .step = job_.decoding.step,
+                           .dim = static_cast<std::size_t>(job_.dim),
+                           .rows = values.data_ptr<float>(),
+                           .relations = relations.data_ptr<float>()};
   double sum = 0;
   for (const EdgeEnd open : {EdgeEnd::kDst, EdgeEnd::kSrc}) {
     for (const MinibatchNegatives& candidates :
          minibatch.negatives[open == EdgeEnd::kDst ? 1 : 0]) {
-      std::vector<RankedEnd> ends;
+      std::vector<MinibatchPair> pairs;
       for (const MinibatchPair& pair : minibatch.pairs)
-        if (const RankedEnd end{pair, open}; TypeOfSeed(minibatch, end.truth()) == candidates.type)
-          ends.push_back(end);
-      for (std::size_t first = 0; first < ends.size(); first += kTile)
-        sum += RankTile(decoder, values,
-                        std::span(ends).subspan(first, std::min(kTile, ends.size() - first)),
-                        candidates.vertices);
+        if (TypeOfSeed(minibatch, open == EdgeEnd::kDst ? pair.dst : pair.src) == candidates.type)
+          pairs.push_back(pair);
+      arena_.execute([&] { sum += ranks.ReciprocalSum(pairs, open, candidates.vertices); });
     }
   }
   return sum / 2;
-}
-
-/// Returns the sum of 1 / rank of some ends.
-double LinkObjective::RankTile(const PairDecoder& decoder, const torch::Tensor& values,
-                               std::span<const RankedEnd> ends,
-                               std::span<const std::uint32_t> candidates) const {
-  const auto dim = static_cast<std::size_t>(values.size(1));
-  const float* const x = values.data_ptr<float>();
-  const LinkStep::Options& step = job_.decoding.step;
-  const torch::Tensor relations = Relations().detach();
-  std::vector<QueryRows> queries;
-  std::vector<std::uint32_t> truths;
-  for (const RankedEnd& end : ends) {
-    const bool inverse = step.reciprocal && end.open == EdgeEnd::kSrc;
-    const std::size_t relation = end.pair.type + (inverse ? step.relations : 0);
-    queries.push_back({.given = x + end.given() * dim,
-                       .relation = step.relation_width == 0 ? nullptr
-                                                            : relations.data_ptr<float>() +
-                                                                  relation * step.relation_width,
-                       .open = inverse ? EdgeEnd::kDst : end.open});
-    truths.push_back(end.truth());
-  }
-  const std::unique_ptr<QueryGroup> group = decoder.Group(queries);
-  const std::size_t count = queries.size();
-  const auto score = [&](std::span<const std::uint32_t> places) {
-    std::vector<float> scores(places.size() * count);
-    group->Score({.x = x, .stride = dim, .columns = dim, .place = places.data()}, places.size(),
-                 scores.data(), count);
-    return scores;
-  };
-  const std::vector<float> of_truths = score(truths), of_candidates = score(candidates);
-  double sum = 0;
-  for (std::size_t q = 0; q < count; ++q)
-    sum += ReciprocalRank(of_truths[q * count + q], truths[q], candidates, of_candidates.data() + q,
-                          count);
-  return sum;
 }
 
 std::uint64_t LinkObjective::StepBytes(const Minibatch& minibatch) const {

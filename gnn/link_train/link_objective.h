@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "gnn/link_train/link_job.h"
 #include "gnn/models/model.h"
@@ -14,14 +13,6 @@
 namespace rhizome {
 inline namespace internal {
 
-/// An end of an edge that is ranked among candidates.
-struct RankedEnd {
-  MinibatchPair pair;
-  EdgeEnd open = EdgeEnd::kDst;
-  std::uint32_t given() const { return open == EdgeEnd::kDst ? pair.src : pair.dst; }
-  std::uint32_t truth() const { return open == EdgeEnd::kDst ? pair.dst : pair.src; }
-};
-
 /// The loss of links over the rows of an encoder. Decoders whose negatives share a query use the
 /// closed-form gradients of tables (LinkStep).
 /// Ownership: `job` and `model`, which has the decoder's weights, must outlive it.
@@ -32,21 +23,20 @@ class LinkObjective final : public Objective {
   std::uint64_t Examples(const Minibatch& minibatch) const override;
   torch::Tensor Loss(const torch::Tensor& rows, const Minibatch& minibatch) override;
 
-  /// Returns the sum over edges of the mean over both ends of 1 / rank, where the rank is 1 +
-  /// better + equal / 2 among the candidates of the minibatch.
+  /// Returns the sum over edges of the mean over both ends of 1 / rank among the candidates of the
+  /// minibatch (SampledRanks).
   double Measure(const torch::Tensor& rows, const Minibatch& minibatch) override;
 
   std::uint64_t StepBytes(const Minibatch& minibatch) const override;
 
  private:
   torch::Tensor Relations() const;
-  double RankTile(const PairDecoder& decoder, const torch::Tensor& values,
-                  std::span<const RankedEnd> ends, std::span<const std::uint32_t> candidates) const;
 
   const LinkJob& job_;
   const Model& model_;
   TaskArena arena_;
   const Minibatch* minibatch_ = nullptr;  // of the call
+  NegativeMask mask_;                     // of the call
   std::optional<LinkStep> step_;          // absent: the decoder scores each pair by itself
 };
 

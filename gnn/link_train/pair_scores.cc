@@ -120,14 +120,21 @@ std::map<std::string, torch::Tensor> FirstPairWeights(std::int64_t dim, std::uin
 }
 
 torch::Tensor PairLoss(const LinkJob& job, const Model& model, const torch::Tensor& rows,
-                       const Minibatch& minibatch) {
+                       const Minibatch& minibatch, const NegativeMask* mask_of_known) {
   const std::size_t each = job.batching.negatives;
   const auto edges = static_cast<std::int64_t>(minibatch.pairs.size());
   // The true pairs, then the negatives of destinations and of sources.
   PairLists pairs;
   for (const MinibatchPair& pair : minibatch.pairs) pairs.Add(pair.src, pair.dst);
   std::vector<char> masked;
-  for (const std::size_t side : {1, 0}) AddNegatives(minibatch, side, each, pairs, masked);
+  for (const std::size_t side : {1, 0}) {
+    const std::size_t first = masked.size();
+    AddNegatives(minibatch, side, each, pairs, masked);
+    if (mask_of_known == nullptr) continue;
+    for (std::size_t e = 0; e < minibatch.pairs.size(); ++e)
+      for (const std::uint32_t k : (*mask_of_known)[side].Of(e))
+        masked[first + k * minibatch.pairs.size() + e] = 1;
+  }
   const torch::Tensor scores = ScoresOf(model, rows, pairs);
   const auto count = static_cast<std::int64_t>(each);
   const torch::Tensor mask =

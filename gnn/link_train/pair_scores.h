@@ -20,9 +20,9 @@ std::map<std::string, torch::Tensor> FirstPairWeights(std::int64_t dim, std::uin
 /// Returns the mean loss of the edges of a minibatch and both of their sides, differentiable by the
 /// rows [seeds, dim] and the decoder's weights. The negatives of an edge are those at its position
 /// among the edges whose replaced end has the same type. If there are fewer negatives, as in a
-/// validation set, they are used in turn.
+/// validation set, they are used in turn. `mask`: negatives that do not count; null: none.
 torch::Tensor PairLoss(const LinkJob& job, const Model& model, const torch::Tensor& rows,
-                       const Minibatch& minibatch);
+                       const Minibatch& minibatch, const NegativeMask* mask);
 
 /// Memory of PairLoss in bytes.
 std::uint64_t PairLossBytes(const LinkJob& job, const Minibatch& minibatch);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "gnn/link_train/link_epochs.h"
 #include "gnn/link_train/link_job.h"
 #include "gnn/link_train/link_objective.h"
+#include "gnn/links/test_links.h"
 #include "gnn/options/training_options.h"
 #include "gnn/tables/publish_table.h"
 #include "gnn/train/train.h"
@@ -55,6 +58,7 @@ Status CheckLinkOptions(const TrainOptions& options) {
     return Status::InvalidArgument(
         "metrics of the training set are for vertices with labels; omit them");
   RHIZOME_RETURN_IF_ERROR(CheckValid(options));
+  RHIZOME_RETURN_IF_ERROR(CheckTestOptions(options));
   if (const std::optional<Metric> monitor = options.learning.monitor;
       monitor && *monitor != Metric::kLoss && *monitor != Metric::kMrrSampled)
     return Status::InvalidArgument(
@@ -80,8 +84,11 @@ TrainOptions EncoderOptions(const TrainOptions& options) {
 }
 
 /// Completes a job: the width of the rows, and the weights and the file of the decoder.
-Status PrepareLinkJob(const TrainOptions& options, std::unique_ptr<LinkJob>& links, TrainJob& job) {
+Status PrepareLinkJob(const TrainOptions& options, std::unique_ptr<LinkJob>& links, TestLinks& test,
+                      TrainJob& job) {
+  RHIZOME_ASSIGN_OR_RETURN(test, TestLinks::Read(*job.graph, options.link));
   RHIZOME_ASSIGN_OR_RETURN(links, OpenLinkJob(options, job.graph->Snapshot()));
+  job.notes.insert(job.notes.end(), links->warnings.begin(), links->warnings.end());
   job.labels.columns = static_cast<std::size_t>(links->dim);
   job.max_seeds = MaxSeeds(*links);
   job.add_decoder = [of = links.get()](Model& model, std::uint64_t seed) {
@@ -93,25 +100,44 @@ Status PrepareLinkJob(const TrainOptions& options, std::unique_ptr<LinkJob>& lin
   return Status::Ok();
 }
 
-/// Computes the rows of all vertices with the trained encoder, and publishes them.
-Status PublishRows(const TrainOptions& options, const JobControl& control) {
+/// Computes the rows of all vertices with the trained encoder, and publishes them or passes them to
+/// `take`.
+Status ComputeRows(const TrainOptions& options,
+                   const std::function<Status(const InferResult&)>& take,
+                   const JobControl& control) {
   InferOptions infer;
+  infer.take = take;
   infer.store = options.store;
   infer.scratch = options.job.scratch;
   infer.model_file = options.job.out;
   infer.data = options.data;
   infer.seed = options.learning.seed;
-  infer.out = options.link.out_array;
+  infer.out = take ? options.job.name + "_test" : options.link.out_array;
   infer.resources = options.resources;
   infer.note = options.job.note;
   const Result<InferReport> report = InferArray(infer, control);
   return report ? Status::Ok() : report.error();
 }
 
+/// Ranks the test edges by the published rows, or else by rows that are removed afterwards.
+Result<LinkEvaluation> RankTest(const TestLinks& test, const TrainOptions& options,
+                                std::uint64_t base_bytes, const JobControl& control) {
+  if (!options.link.out_array.empty()) return test.Rank(options, base_bytes, control);
+  std::optional<LinkEvaluation> found;
+  const auto take = [&](const InferResult& result) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const LinkTable table, LinkTable::OfRows(result.graph, result.array));
+    RHIZOME_ASSIGN_OR_RETURN(found, test.RankBy(table, options, base_bytes, control));
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(ComputeRows(options, take, control));
+  return *std::move(found);
+}
+
 }  // namespace
 
 // Trains in these steps: (1) checks the options; (2) trains encoder and decoder (TrainModel), which
-// opens the links when the graph is open (PrepareLinkJob); (3) publishes the rows of all vertices.
+// opens the links when the graph is open (PrepareLinkJob); (3) publishes the rows of all vertices;
+// (4) ranks the test edges by these rows.
 Result<TrainReport> TrainLinks(const TrainOptions& given, const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckLinkOptions(given));
   const TrainOptions options = EncoderOptions(given);
@@ -124,8 +150,9 @@ Result<TrainReport> TrainLinks(const TrainOptions& given, const JobControl& cont
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(fs, options.store));
   }
   std::unique_ptr<LinkJob> links;
+  TestLinks test;
   const auto prepare = [&](const TrainOptions& of, TrainJob& job) {
-    return PrepareLinkJob(of, links, job);
+    return PrepareLinkJob(of, links, test, job);
   };
   const auto once = [&](const OneTraining& one) {
     LinkObjective objective(*links, *one.job.model, one.options.resources.threads);
@@ -133,7 +160,11 @@ Result<TrainReport> TrainLinks(const TrainOptions& given, const JobControl& cont
   };
   RHIZOME_ASSIGN_OR_RETURN(TrainReport report, TrainModel(options, once, prepare, control));
   links.reset();
-  if (!array.empty()) RHIZOME_RETURN_IF_ERROR(PublishRows(given, control));
+  if (!array.empty()) RHIZOME_RETURN_IF_ERROR(ComputeRows(given, {}, control));
+  if (!test.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(report.link_test,
+                             RankTest(test, given, report.base_memory_bytes, control));
+  }
   return report;
 }
 

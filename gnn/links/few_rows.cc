@@ -19,7 +19,9 @@ constexpr std::uint64_t kRowAdvantage = 4;
 }  // namespace
 
 bool FewRows::possible() const {
-  return table_.entry().layout == ArrayLayout::kRow || table_.entry().inner_rows != 0;
+  // The sidecar of the layout row is found in the store.
+  return table_.entry().inner_rows != 0 ||
+         (table_.published && table_.entry().layout == ArrayLayout::kRow);
 }
 
 bool FewRows::better(std::uint64_t rows, std::uint64_t chunks) const {

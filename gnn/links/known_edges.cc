@@ -26,11 +26,11 @@ VertexPair Reversed(const VertexPair& edge) {
 
 }  // namespace
 
-Result<KnownEdges> KnownEdges::Of(const LinkTable& table) {
-  const auto parts = table.graph->parts();
+Result<KnownEdges> KnownEdges::Of(const GraphSnapshot& graph) {
+  const auto parts = graph.parts();
   for (const Direction direction : {Direction::kOut, Direction::kIn})
     RHIZOME_RETURN_IF_ERROR(parts->CheckDirection(direction));
-  return KnownEdges(table);
+  return KnownEdges(graph);
 }
 
 void KnownEdges::Add(const VertexPair& edge) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gnn/links/link_table.h"
+#include "rhizome/graph.h"
 #include "rhizome/link_scores.h"
 #include "rhizome/status.h"
 
@@ -13,11 +13,11 @@ inline namespace internal {
 /// Edges that are known to exist: the edges of a store, and of files.
 /// Memory: 48 bytes for each edge of the files.
 /// Threads: const functions from any number of threads.
-/// Ownership: borrows the table.
+/// Ownership: borrows the graph.
 class KnownEdges {
  public:
   /// Errors: kInvalidArgument, the store does not keep the lists in both directions.
-  static Result<KnownEdges> Of(const LinkTable& table);
+  static Result<KnownEdges> Of(const GraphSnapshot& graph);
 
   /// Adds an edge of a file; of an undirected store, in both directions. Sort must follow.
   void Add(const VertexPair& edge);
@@ -36,7 +36,7 @@ class KnownEdges {
   Status AppendEnds(VertexId given, TypeId type, EdgeEnd open, std::vector<Row>& rows) const;
 
  private:
-  explicit KnownEdges(const LinkTable& table) : graph_(*table.graph) {}
+  explicit KnownEdges(const GraphSnapshot& graph) : graph_(graph) {}
 
   const GraphSnapshot& graph_;
   std::vector<VertexPair> by_src_;  // sorted by (src, type, dst)

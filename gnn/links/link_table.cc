@@ -4,6 +4,7 @@
 
 #include "storage/array/array_facts.h"
 #include "storage/array/array_versions.h"
+#include "storage/base/check.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -22,6 +23,19 @@ Result<LinkTable> LinkTable::Open(const GraphSnapshot& graph, const std::string&
                            FeatureDecoder::Create(entry, /*normalize=*/false));
   std::shared_ptr<const DeltaRows> delta = DeltaRows::Of(fixed, entry);
   return LinkTable{std::move(fixed), std::move(array), decoder, std::move(delta)};
+}
+
+Result<LinkTable> LinkTable::OfRows(const GraphSnapshot& graph, const ChunkArray& rows) {
+  RHIZOME_CHECK(rows.entry().rows == graph.vertex_count());
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(rows.entry(), /*normalize=*/false));
+  // Without ownership.
+  const std::shared_ptr<const ChunkArray> array(std::shared_ptr<void>(), &rows);
+  return LinkTable{.graph = graph.Snapshot(),
+                   .array = array,
+                   .decoder = decoder,
+                   .delta = nullptr,
+                   .published = false};
 }
 
 }  // namespace internal

@@ -18,13 +18,18 @@ inline namespace internal {
 /// Threads: const.
 struct LinkTable {
   std::shared_ptr<const GraphSnapshot> graph;
-  std::unique_ptr<ChunkArray> array;
+  std::shared_ptr<const ChunkArray> array;
   FeatureDecoder decoder;
   std::shared_ptr<const DeltaRows> delta;  ///< null: all rows are in the array
+  bool published = true;                   ///< the array is one of the store
 
   /// Errors: kNotFound, no such array; kInvalidArgument, the array is not of vertices, or holds
   /// texts or times; kCorruption; kIoError.
   static Result<LinkTable> Open(const GraphSnapshot& graph, const std::string& name);
+
+  /// Returns the table of an array [vertices, columns] that is not in the store; borrows it.
+  /// Errors: as Open.
+  static Result<LinkTable> OfRows(const GraphSnapshot& graph, const ChunkArray& rows);
 
   const ArrayEntry& entry() const { return array->entry(); }
   std::uint64_t dim() const { return decoder.dim(); }

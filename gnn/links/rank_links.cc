@@ -15,6 +15,7 @@
 #include "storage/array/array_versions.h"
 #include "storage/base/bytes_left.h"
 #include "storage/base/mutant.h"
+#include "storage/base/stopwatch.h"
 
 // RankLinks: (1) opens the table and the decoder; (2) refuses rows that are missing or out of date;
 // (3) reads the test edges and the known edges; (4) counts leaked edges and edges with unseen ends;
@@ -279,11 +280,17 @@ Status CheckFresh(const LinkTable& table) {
 Result<LinkEvaluation> RankLinks(const GraphSnapshot& graph, const LinkEvaluationOptions& options,
                                  const LinkEvaluationEdges& edges, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const LinkTable table, LinkTable::Open(graph, options.array));
+  return RankTable(table, options, edges, control);
+}
+
+Result<LinkEvaluation> RankTable(const LinkTable& table, const LinkEvaluationOptions& options,
+                                 const LinkEvaluationEdges& edges, const JobControl& control) {
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const LinkDecoder decoder,
                            LinkDecoder::Load({.name = options.scorer, .path = options.decoder},
                                              table.dim(), table.graph->edge_types()));
   if (!options.allow_stale) RHIZOME_RETURN_IF_ERROR(CheckFresh(table));
-  RHIZOME_ASSIGN_OR_RETURN(KnownEdges known, KnownEdges::Of(table));
+  RHIZOME_ASSIGN_OR_RETURN(KnownEdges known, KnownEdges::Of(*table.graph));
   Evaluation evaluation(table, decoder, options, std::move(known));
   RHIZOME_RETURN_IF_ERROR(evaluation.Read(edges));
   RHIZOME_RETURN_IF_ERROR(evaluation.CompareWithStore());
@@ -291,8 +298,12 @@ Result<LinkEvaluation> RankLinks(const GraphSnapshot& graph, const LinkEvaluatio
     RHIZOME_RETURN_IF_ERROR(evaluation.RankAmong(edges.given, control));
   else
     RHIZOME_RETURN_IF_ERROR(evaluation.Rank(control));
-  if (edges.negatives) RHIZOME_RETURN_IF_ERROR(evaluation.Compare(graph, edges.negatives, control));
-  return evaluation.Take();
+  if (edges.negatives)
+    RHIZOME_RETURN_IF_ERROR(evaluation.Compare(*table.graph, edges.negatives, control));
+  LinkEvaluation found = evaluation.Take();
+  found.edge_types = table.graph->edge_types();
+  found.seconds = watch.seconds();
+  return found;
 }
 
 }  // namespace internal

@@ -262,15 +262,27 @@ void EachLinkField(Visit&& visit, Link&... link) {
                "uniform, degree^A, in-batch"}
             .As("SOURCE:SHARE,..."),
         link.negative_sources...);
+  visit(Option{"link.filter_negatives", "filter-negatives",
+               "Links: negatives that are edges of the store, or of `valid`, do not count"},
+        link.filter_negatives...);
   visit(Option{"link.n3", "n3", "Links: weight of the cubes of the rows of an edge (N3)"},
         link.n3...);
   visit(Option{"link.keep_seed_edges", "keep-seed-edges",
                "Links: let message passing use the edges of the minibatch itself; for comparison"},
         link.keep_seed_edges...);
   visit(Option{"link.valid", "valid",
-               "Links: file of edges that are ranked after each epoch, as 'evaluate' reads them"}
+               "Links: file of edges, as 'evaluate' reads them, that are ranked after each epoch "
+               "(`eval_every`); an encoder keeps its best epoch, a table its last one"}
             .As("F"),
         link.valid...);
+  visit(Option{"link.test_edges", "test",
+               "Links: file of edges that are ranked at the end, as 'evaluate' does, with `valid` "
+               "as known edges; needs `out`, and `out_array` for a table"}
+            .As("F"),
+        link.test_edges...);
+  visit(Option{"link.allow_leaked", "allow-leaked",
+               "Links: accept edges of `test_edges` that are in the store"},
+        link.allow_leaked...);
   visit(Option{"link.out_array", "out-array",
                "Links: new array of the store that receives the rows of all vertices"}
             .As("NAME"),

@@ -31,6 +31,46 @@ float Limit(const QueryDecoder& decoder) {
                  : 6 / std::sqrt(static_cast<float>(decoder.dim()));
 }
 
+/// Returns the vertex types of the ends of edges, by the ends that the graph knows for its edge
+/// types; all types if it does not know them.
+std::vector<bool> TypesOfEnds(const GraphSnapshot& graph) {
+  const std::size_t types = std::max<std::size_t>(graph.vertex_types().size(), 1);
+  std::vector<bool> ends(types, false);
+  const std::vector<EdgeEnds> known = graph.edge_ends();
+  for (const EdgeEnds& of_edge : known) {
+    for (const TypeId end : {of_edge.source, of_edge.destination}) {
+      if (end >= types) return std::vector<bool>(types, true);
+      ends[end] = true;
+    }
+  }
+  return known.empty() ? std::vector<bool>(types, true) : ends;
+}
+
+/// Refuses negatives of a type with one vertex, and warns of types with fewer vertices than a batch
+/// has negatives.
+Status CheckNegativeTypes(const LinkTrainOptions& link, const GraphSnapshot& graph,
+                          TrainingBatches& opened) {
+  const std::vector<bool> ends = TypesOfEnds(graph);
+  const std::vector<std::string> names = graph.vertex_types();
+  for (TypeId type = 0; type < ends.size(); ++type) {
+    const std::uint64_t vertices = opened.batches->vertices_of(type);
+    if (!ends[type] || vertices == 0) continue;
+    if (vertices == 1)
+      return Status::InvalidArgument(fmt::format(
+          "`negatives`: {} has one vertex, so that no other vertex can replace it as an end of an "
+          "edge; leave edges with this end out of the store",
+          type < names.size() ? fmt::format("the type '{}'", names[type]) : "the graph"));
+    if (opened.batching.per_edge || opened.batching.negatives < vertices || link.filter_negatives)
+      continue;
+    opened.warnings.push_back(fmt::format(
+        "`negatives={}` are no fewer than the {} vertices{}: a batch draws most of them, and "
+        "true ends among them; `filter_negatives` masks true ends, or give fewer",
+        opened.batching.negatives, vertices,
+        type < names.size() ? fmt::format(" of the type '{}'", names[type]) : ""));
+  }
+  return Status::Ok();
+}
+
 /// Returns the names of the relations, one for each row.
 std::vector<std::string> RelationNames(const GraphSnapshot& graph) {
   std::vector<std::string> names = graph.edge_types();
@@ -88,10 +128,12 @@ Result<TrainingBatches> OpenTrainingBatches(const TrainOptions& options,
   auto mixture = ParseNegativeMixture(options.link.negative_sources);
   if (!mixture) return Fail(mixture.error().WithContext("`negative_sources`"));
   batching.mixture = *std::move(mixture);
+  const std::shared_ptr<const GraphSnapshot> fixed = graph;
   RHIZOME_ASSIGN_OR_RETURN(opened.batches, LinkBatches::Of(std::move(graph), batching));
   if (opened.batches->batches() == 0)
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has no edges to train on", options.store.string())));
+  RHIZOME_RETURN_IF_ERROR(CheckNegativeTypes(options.link, *fixed, opened));
   return opened;
 }
 

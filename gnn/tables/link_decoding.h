@@ -39,6 +39,7 @@ Result<LinkDecoding> MakeLinkDecoding(const LinkTrainOptions& options, const std
 struct TrainingBatches {
   LinkBatchOptions batching;
   std::unique_ptr<LinkBatches> batches;
+  std::vector<std::string> warnings;  ///< of options that are probably wrong
 };
 
 /// Opens the batches of a graph, with negatives for the decoder: 512 for each batch and side by

@@ -51,7 +51,8 @@ struct LinkStep::Side {
   EdgeEnd open;
   std::size_t first_pair;
   std::size_t first_relation_pair;
-  float scale;  // of a query in the mean
+  const MaskedNegatives* masked;  // null: none
+  float scale;                    // of a query in the mean
 
   std::size_t edges() const { return batch.edges.size(); }
   const std::vector<TypedNegatives>& negatives() const {
@@ -85,7 +86,8 @@ std::uint64_t LinkStep::Bytes(const LinkBatchOptions& batch, std::uint64_t types
 }
 
 void LinkStep::Compute(const LinkBatch& batch, std::span<const float> values,
-                       std::span<const float> relations, LinkGradients& gradients) {
+                       std::span<const float> relations, LinkGradients& gradients,
+                       const NegativeMask* mask) {
   const std::size_t dim = decoder_.dim();
   const std::size_t edges = batch.edges.size();
   std::size_t pairs = 4 * edges;
@@ -106,6 +108,7 @@ void LinkStep::Compute(const LinkBatch& batch, std::span<const float> values,
               .open = open,
               .first_pair = first_pair,
               .first_relation_pair = open == EdgeEnd::kDst ? 0 : edges,
+              .masked = mask == nullptr ? nullptr : &(*mask)[open == EdgeEnd::kDst ? 1 : 0],
               .scale = scale};
     ComputeSide(side);
     first_pair += 2 * edges;
@@ -209,6 +212,8 @@ void LinkStep::ScoreTile(Side& side, const Group& group, std::size_t first, std:
                         side.At(row_of_pair_[side.first_pair + side.edges() + edge]));
     for (std::size_t k = 0; k < negatives; ++k)
       if (group.vertices[k] == side.OpenOf(edge)) scores[k * count + i] = kMaskedScore;
+    if (side.masked == nullptr) continue;
+    for (const std::uint32_t k : side.masked->Of(edge)) scores[k * count + i] = kMaskedScore;
   }
   LossesOfQueries(options_.loss, options_.margin, side.scale, truths, scores, losses);
   for (std::size_t i = 0; i < count; ++i) losses_[group.edges[first + i]] += losses[i];

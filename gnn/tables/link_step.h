@@ -9,6 +9,7 @@
 
 #include "cache/tables/link_batches.h"
 #include "gnn/links/decoder.h"
+#include "gnn/tables/negative_filter.h"
 #include "rhizome/link_training.h"
 
 namespace rhizome {
@@ -57,9 +58,11 @@ class LinkStep {
   static std::uint64_t Bytes(const LinkBatchOptions& batch, std::uint64_t types, std::size_t dim);
 
   /// `values`: the rows of batch.rows, [rows, dim]. `relations`: rows of relation_width floats,
-  /// relation_stride apart, for each relation, or twice as many if reciprocal.
+  /// relation_stride apart, for each relation, or twice as many if reciprocal. `mask`: more
+  /// negatives that do not count; null: none.
   void Compute(const LinkBatch& batch, std::span<const float> values,
-               std::span<const float> relations, LinkGradients& gradients);
+               std::span<const float> relations, LinkGradients& gradients,
+               const NegativeMask* mask = nullptr);
 
  private:
   struct Side;

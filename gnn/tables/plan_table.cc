@@ -78,20 +78,6 @@ void AdvisePartitions(const TableJob& job, TablePlan& plan) {
   }
 }
 
-/// Warns of types with fewer vertices than a batch has negatives.
-void CheckNegatives(const TableJob& job, TablePlan& plan) {
-  std::vector<std::uint64_t> of_type(job.graph->vertex_types().size(), 0);
-  for (const VertexId vertex : job.batches->table_order().Vertices())
-    if (const auto type = job.graph->TypeOf(vertex)) ++of_type[*type];
-  for (std::size_t type = 0; type < of_type.size(); ++type) {
-    if (of_type[type] == 0 || job.batching.negatives < of_type[type]) continue;
-    plan.warnings.push_back(fmt::format(
-        "`negatives={}` are no fewer than the {} vertices of the type '{}': a batch draws most of "
-        "them, and true ends among them",
-        job.batching.negatives, of_type[type], job.graph->vertex_types()[type]));
-  }
-}
-
 }  // namespace
 
 Result<TablePlan> PlanTable(const TrainOptions& options, const JobControl& control) {
@@ -108,9 +94,8 @@ Result<TablePlan> PlanTable(const TrainOptions& options, const JobControl& contr
   plan.table_bytes = table.rows * table.row_bytes;
   plan.disk_bytes = RowTable::DiskBytes(table.rows, table.row_bytes);
   RHIZOME_RETURN_IF_ERROR(CheckDisk(job, plan));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const TableMemory memory,
-      DivideTableMemory(job, table, options.resources.memory_bytes, HeldBytes(base_bytes)));
+  RHIZOME_ASSIGN_OR_RETURN(const TableMemory memory,
+                           DivideTableMemory(job, table, options.resources, HeldBytes(base_bytes)));
   plan.memory_bytes = options.resources.memory_bytes;
   plan.least_memory_bytes = memory.least_bytes;
   plan.all_memory_bytes = memory.all_bytes;
@@ -121,7 +106,7 @@ Result<TablePlan> PlanTable(const TrainOptions& options, const JobControl& contr
   plan.cache_bytes = memory.cache_bytes;
   plan.cached_rows = memory.cached_rows;
   AdvisePartitions(job, plan);
-  CheckNegatives(job, plan);
+  plan.warnings = job.warnings;
   RHIZOME_ASSIGN_OR_RETURN(
       plan.epochs, ReplayEpochs(job, std::min<std::uint64_t>(kEpochs, options.learning.epochs),
                                 memory, control));

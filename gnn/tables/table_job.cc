@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "gnn/links/test_links.h"
 #include "gnn/options/training_options.h"
 #include "gnn/train/row_optimizer_kind.h"
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::array kFields = {"model.kind",
                                 "learning.task",
                                 "learning.epochs",
+                                "learning.eval_every",
                                 "learning.learning_rate",
                                 "learning.optimizer.kind",
                                 "learning.seed",
@@ -41,15 +43,22 @@ Status CheckTableOptions(const TrainOptions& options) {
     return Status::InvalidArgument(fmt::format("`task={}`: `model=table` is for `task=link`",
                                                TaskName(*options.learning.task)));
   for (const std::string& field : FieldsGiven(options)) {
-    if (field == "link.keep_seed_edges" || field == "link.valid")
+    if (field == "link.keep_seed_edges")
       return Status::InvalidArgument(
           fmt::format("`{}` is for encoders, not for `model=table`; omit it", field));
+    if (field == "learning.eval_every" && options.link.valid.empty())
+      return Status::InvalidArgument(
+          "`eval_every` has no effect without a validation set: omit it, or give `valid`");
     const bool is_read = field.starts_with("link.") ||
                          std::find(kFields.begin(), kFields.end(), field) != kFields.end();
     if (!is_read)
       return Status::InvalidArgument(
           fmt::format("`{}` has no effect with `model=table`; omit it", field));
   }
+  RHIZOME_RETURN_IF_ERROR(CheckTestOptions(options));
+  if (!options.link.test_edges.empty() && options.link.out_array.empty())
+    return Status::InvalidArgument(
+        "`test_edges` ranks by the rows of the table: give `out_array`, the array that gets them");
   if (!options.model.options.empty())
     return Status::InvalidArgument(
         fmt::format("option {} of networks has no effect with `model=table`; omit it",
@@ -84,6 +93,8 @@ std::string Describe(const TableJob& job, const TrainOptions& options) {
                         {"n3", link.n3},
                         {"negatives", job.batching.negatives},
                         {"negative_sources", link.negative_sources},
+                        {"filter_negatives", link.filter_negatives},
+                        {"valid", job.valid.hash},
                         {"batch_size", job.batching.batch_size},
                         {"optimizer", RowOptimizerName(job.optimizer.kind)},
                         {"learning_rate", options.learning.learning_rate},
@@ -109,6 +120,11 @@ Result<TableJob> OpenTableJob(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(MakeDecoder(options.link, job));
   RHIZOME_ASSIGN_OR_RETURN(static_cast<TrainingBatches&>(job),
                            OpenTrainingBatches(options, job, job.graph));
+  RHIZOME_ASSIGN_OR_RETURN(job.valid, ReadValidLinks(options, job.graph));
+  if (options.link.filter_negatives) {
+    RHIZOME_ASSIGN_OR_RETURN(NegativeFilter filter, NegativeFilter::Of(job.graph, job.valid.edges));
+    job.filter.emplace(std::move(filter));
+  }
   job.description = Describe(job, options);
   return job;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "cache/tables/link_batches.h"
 #include "cache/tables/row_optimizer.h"
 #include "gnn/tables/link_decoding.h"
+#include "gnn/tables/negative_filter.h"
+#include "gnn/tables/valid_links.h"
 #include "rhizome/graph.h"
 #include "rhizome/store.h"
 #include "rhizome/train_options.h"
@@ -21,7 +24,9 @@ struct TableJob : LinkDecoding, TrainingBatches {
   std::unique_ptr<Store> store;
   std::shared_ptr<const GraphSnapshot> graph;
   RowOptimizerOptions optimizer;
-  std::string description;  ///< of everything that the rows depend on
+  ValidLinks valid;
+  std::optional<NegativeFilter> filter;  ///< only with LinkTrainOptions::filter_negatives
+  std::string description;               ///< of everything that the rows depend on
 
   std::size_t dim() const { return decoder->dim(); }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cache/tables/table_cache.h"
+#include "gnn/tables/table_validation.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -28,11 +29,12 @@ std::uint64_t BookkeepingBytes(const RowTableOptions& table) {
 }
 
 /// Memory of a step, and of the table's file.
-std::uint64_t FixedBytes(const TableJob& job, const RowTableOptions& table) {
+std::uint64_t FixedBytes(const TableJob& job, const RowTableOptions& table, std::uint32_t threads) {
   const std::uint64_t values = 2 * job.batches->max_rows() * job.dim() * sizeof(float);
   const std::uint64_t types = job.graph->vertex_types().size();
   return values + table.staging_bytes + BookkeepingBytes(table) +
-         LinkStep::Bytes(job.batching, types, job.dim());
+         LinkStep::Bytes(job.batching, types, job.dim()) + TableValidation::Bytes(job, threads) +
+         (job.filter ? job.filter->bytes() : 0);
 }
 
 }  // namespace
@@ -46,13 +48,14 @@ RowTableOptions ShapeOfTable(const TableJob& job) {
 }
 
 Result<TableMemory> DivideTableMemory(const TableJob& job, const RowTableOptions& table,
-                                      std::uint64_t memory_bytes, std::uint64_t held_bytes) {
+                                      const ResourceOptions& resources, std::uint64_t held_bytes) {
+  const std::uint64_t memory_bytes = resources.memory_bytes;
   const std::uint64_t max_rows = job.batches->max_rows();
   const std::uint64_t least = TableCache::BytesFor(1, table.row_bytes, max_rows);
   const std::uint64_t all = TableCache::BytesFor(table.rows, table.row_bytes, max_rows);
   const std::uint64_t waiting = WaitingBytes(job);
   const std::uint64_t longest = std::min(kMaxLookahead, job.batches->batches());
-  const std::uint64_t fixed = FixedBytes(job, table);
+  const std::uint64_t fixed = FixedBytes(job, table, resources.threads);
   const std::uint64_t needed = held_bytes + fixed + least + kMinLookahead * waiting;
   TableMemory memory{.lookahead = longest,
                      .cache_bytes = all,

@@ -28,7 +28,7 @@ RowTableOptions ShapeOfTable(const TableJob& job);
 /// which gets the rest, at most all rows. `memory_bytes` 0: no limit.
 /// Errors: kOutOfMemory, `memory_bytes` is too small, with the number that suffices.
 Result<TableMemory> DivideTableMemory(const TableJob& job, const RowTableOptions& table,
-                                      std::uint64_t memory_bytes, std::uint64_t held_bytes);
+                                      const ResourceOptions& resources, std::uint64_t held_bytes);
 
 }  // namespace internal
 }  // namespace rhizome

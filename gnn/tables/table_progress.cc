@@ -18,11 +18,20 @@ constexpr const char* kStateField = "state";
 constexpr const char* kRelationsTensor = "relations";
 
 json ReportJson(const TableModelEpoch& report) {
-  return {report.loss,      report.seconds,      report.edges,      report.rows_requested,
-          report.rows_read, report.rows_written, report.bytes_read, report.bytes_written};
+  return {report.loss,
+          report.seconds,
+          report.edges,
+          report.rows_requested,
+          report.rows_read,
+          report.rows_written,
+          report.bytes_read,
+          report.bytes_written,
+          report.mrr_sampled ? json(*report.mrr_sampled) : json()};
 }
 
 TableModelEpoch ReportOf(const json& j) {
+  std::optional<double> mrr;
+  if (const json& measured = j.at(8); !measured.is_null()) mrr = measured.get<double>();
   return {.loss = j.at(0),
           .seconds = j.at(1),
           .edges = j.at(2),
@@ -30,7 +39,8 @@ TableModelEpoch ReportOf(const json& j) {
           .rows_read = j.at(4),
           .rows_written = j.at(5),
           .bytes_read = j.at(6),
-          .bytes_written = j.at(7)};
+          .bytes_written = j.at(7),
+          .mrr_sampled = mrr};
 }
 
 /// Returns the fields in which two descriptions differ.

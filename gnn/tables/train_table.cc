@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "cache/job/job_scratch.h"
@@ -11,10 +12,12 @@
 #include "cache/job/safetensors.h"
 #include "cache/kernels/simd.h"
 #include "cache/tables/table_cache.h"
+#include "gnn/links/test_links.h"
 #include "gnn/tables/publish_table.h"
 #include "gnn/tables/table_job.h"
 #include "gnn/tables/table_memory.h"
 #include "gnn/tables/table_progress.h"
+#include "gnn/tables/table_validation.h"
 #include "index/base/parallel.h"
 #include "storage/base/stopwatch.h"
 #include "storage/io/posix_place.h"
@@ -49,11 +52,18 @@ class TableTraining {
   /// Writes the results.
   Status Finish(const Path& folder);
 
+  /// Frees the cache and the table. Nothing else may follow.
+  void FreeMemory() {
+    cache_.reset();
+    validation_.reset();
+  }
+
  private:
   Result<std::unique_ptr<RowTable>> OpenTable(const Path& folder, const RowTableOptions& options);
   Status RunSuperbatch(std::uint64_t count);
   Status RunBatch(const LinkBatch& batch);
   void UpdateRelations();
+  Status MeasureIfDue();
   Status CheckpointIfDue();
   void TakeCounts();
   void EndEpoch();
@@ -66,6 +76,8 @@ class TableTraining {
   const RowOptimizer relation_optimizer_;
   LinkStep step_;
   TaskArena arena_;
+  std::optional<TableValidation> validation_;
+  NegativeMask mask_;  // of a batch
   TableProgress progress_;
   TableMemory memory_;
   std::unique_ptr<TableCache> cache_;
@@ -79,8 +91,9 @@ class TableTraining {
 
 Status TableTraining::Open(const Path& folder, std::uint64_t base_bytes) {
   const RowTableOptions table = ShapeOfTable(job_);
-  RHIZOME_ASSIGN_OR_RETURN(memory_, DivideTableMemory(job_, table, options_.resources.memory_bytes,
-                                                      HeldBytes(base_bytes)));
+  RHIZOME_ASSIGN_OR_RETURN(
+      memory_, DivideTableMemory(job_, table, options_.resources, HeldBytes(base_bytes)));
+  if (!job_.valid.edges.empty()) validation_.emplace(job_);
   RHIZOME_ASSIGN_OR_RETURN(auto opened, OpenTable(folder, table));
   report_.rows = table.rows;
   report_.dim = job_.dim();
@@ -130,6 +143,7 @@ Status TableTraining::Run() {
           RunSuperbatch(std::min(memory_.lookahead, batches - progress_.batch)));
       progress_.current.seconds = before + watch_.seconds();
     }
+    RHIZOME_RETURN_IF_ERROR(MeasureIfDue());
     EndEpoch();
   }
   return Status::Ok();
@@ -166,7 +180,11 @@ Status TableTraining::RunBatch(const LinkBatch& batch) {
   if (!batch.edges.empty()) {
     values_.resize(rows.size() * job_.dim());
     rows.CopyValues(job_.dim(), values_);
-    arena_.execute([&] { step_.Compute(batch, values_, progress_.relations, gradients_); });
+    if (job_.filter) RHIZOME_RETURN_IF_ERROR(job_.filter->Mask(batch, /*each=*/0, mask_));
+    arena_.execute([&] {
+      step_.Compute(batch, values_, progress_.relations, gradients_,
+                    job_.filter ? &mask_ : nullptr);
+    });
     if (!std::isfinite(gradients_.loss))
       return Status::InvalidArgument(fmt::format(
           "the loss of batch {} of epoch {} is not a number; a lower `learning_rate` may help{}",
@@ -216,8 +234,24 @@ void TableTraining::TakeCounts() {
   table_counted_ = table;
 }
 
-void TableTraining::EndEpoch() {
+/// Ranks the validation edges after an epoch for which this is asked for. The rows that this reads
+/// are not counted as the epoch's.
+Status TableTraining::MeasureIfDue() {
   TakeCounts();
+  const std::uint64_t number = progress_.epoch + 1;
+  const bool due = number % options_.learning.eval_every == 0 || number == options_.learning.epochs;
+  if (!validation_ || !due) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(
+      progress_.current.mrr_sampled,
+      validation_->Measure(*cache_, progress_.relations, memory_.lookahead, arena_, control_));
+  const TableCacheStats now = cache_->stats();
+  counted_.rows_requested = now.rows_requested;
+  counted_.rows_read = now.rows_read;
+  table_counted_.read_bytes = cache_->table_stats().read_bytes;
+  return Status::Ok();
+}
+
+void TableTraining::EndEpoch() {
   TableModelEpoch& epoch = progress_.current;
   epoch.loss /= 2 * static_cast<double>(std::max<std::uint64_t>(epoch.edges, 1));
   progress_.reports.push_back(std::exchange(epoch, {}));
@@ -245,7 +279,7 @@ Status TableTraining::Finish(const Path& folder) {
 // Trains in these steps: (1) opens the store, batches and decoder (OpenTableJob), and locks the
 // job's folder; (2) divides the memory, and creates the table or opens it at its checkpoint;
 // (3) runs the epochs, a superbatch of batches at a time; (4) writes the decoder and publishes the
-// rows as an array; (5) removes the folder.
+// rows as an array; (5) removes the folder; (6) ranks the test edges, if any.
 Result<TrainReport> TrainTable(const TrainOptions& options, const JobControl& control) {
   TrainReport report;
   report.task = Task::kLink;
@@ -253,6 +287,9 @@ Result<TrainReport> TrainTable(const TrainOptions& options, const JobControl& co
   table.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   RHIZOME_ASSIGN_OR_RETURN(const TableJob job, OpenTableJob(options));
+  RHIZOME_ASSIGN_OR_RETURN(const TestLinks test, TestLinks::Read(*job.graph, options.link));
+  report.warnings = job.warnings;
+  if (options.job.note) std::ranges::for_each(report.warnings, options.job.note);
   if (!options.link.out_array.empty()) {
     RHIZOME_RETURN_IF_ERROR(CheckNewArray(*job.store, options.link.out_array));
     RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job.store->fs(), options.store));
@@ -269,8 +306,24 @@ Result<TrainReport> TrainTable(const TrainOptions& options, const JobControl& co
   RHIZOME_RETURN_IF_ERROR(training.Run());
   RHIZOME_RETURN_IF_ERROR(training.Finish(scratch->folder()));
   scratch->RemoveAtEnd();
+  if (!test.empty()) {
+    training.FreeMemory();
+    RHIZOME_ASSIGN_OR_RETURN(report.link_test,
+                             test.Rank(options, table.base_memory_bytes, control));
+  }
   table.peak_memory_bytes = PeakResidentBytes();
   return report;
+}
+
+ModelInfo DescribeTableModel() {
+  return {
+      .name = std::string(kTableModel),
+      .title = "a row of numbers for each vertex, learned from links: a knowledge graph embedding",
+      .source =
+          "Bordes et al., Translating Embeddings for Modeling Multi-relational Data "
+          "(NeurIPS 2013)",
+      .options = {},
+      .network = false};
 }
 
 }  // namespace internal

@@ -16,5 +16,8 @@ inline namespace internal {
 /// errors of the store.
 Result<TrainReport> TrainTable(const TrainOptions& options, const JobControl& control);
 
+/// Describes the model "table".
+ModelInfo DescribeTableModel();
+
 }  // namespace internal
 }  // namespace rhizome

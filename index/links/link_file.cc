@@ -385,6 +385,18 @@ VertexSource SourceOfVertices(std::shared_ptr<Vertices> vertices) {
 
 }  // namespace
 
+Result<std::vector<VertexPair>> ReadLinks(const GraphSnapshot& graph, const Path& path) {
+  const LinkFiles files(graph, {});
+  RHIZOME_ASSIGN_OR_RETURN(const PairSource source, files.Open(path.string()));
+  std::vector<VertexPair> edges;
+  std::vector<VertexPair> block(4096);
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::size_t count, source(block));
+    edges.insert(edges.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count));
+    if (count < block.size()) return edges;
+  }
+}
+
 Result<VertexFile> OpenVertices(const GraphSnapshot& graph, const std::string& path) {
   if (ContentExtension(path) == ".npy") {
     RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<NpyRows> rows, OpenRows(path));

@@ -45,6 +45,9 @@ class LinkFiles {
   const std::shared_ptr<std::uint64_t> bad_lines_ = std::make_shared<std::uint64_t>(0);
 };
 
+/// Reads all edges of a file. Memory: 24 bytes an edge. Errors: as LinkFiles::Open and its source.
+Result<std::vector<VertexPair>> ReadLinks(const GraphSnapshot& graph, const Path& path);
+
 /// Vertices of a file, and how many a line or row has.
 struct VertexFile {
   VertexSource next;

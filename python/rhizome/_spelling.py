@@ -13,7 +13,7 @@ _KEYWORDS = {"memory_bytes": "memory", "wait_seconds": "wait"}
 # The same for the functions that run the command line, whose keywords are its flags.
 _KEYWORDS_OF_COMMANDS = _KEYWORDS | {
     "device_memory_bytes": "device_memory", "eval_fanouts": "eval_fanout", "fanouts": "fanout", "learning_rate": "lr",
-    "neighbor_cache_bytes": "neighbor_cache", "remote_bytes": "remote_memory", "typed_fanouts": "typed_fanout",
+    "neighbor_cache_bytes": "neighbor_cache", "remote_bytes": "remote_memory", "test_edges": "test", "typed_fanouts": "typed_fanout",
 }
 
 # Keywords of a command for a value of a field.

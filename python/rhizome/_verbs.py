@@ -56,7 +56,11 @@ def train(
     margin: float | None = None,
     negatives: int | None = None,
     negative_sources: Sequence[str] | str | None = None,
+    filter_negatives: bool = False,
     n3: float | None = None,
+    valid: PathLike | None = None,
+    test: PathLike | None = None,
+    allow_leaked: bool = False,
     out_array: str | None = None,
     job: str | None = None,
     scratch: PathLike | None = None,
@@ -121,7 +125,6 @@ def train(
     sums: Literal["auto", "store", "recompute"] | None = None,
     checkpoint_seconds: float | None = None,
     keep_seed_edges: bool = False,
-    valid: PathLike | None = None,
     link: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -191,7 +194,13 @@ def train(
         mlp 1; default: 0
     ``negative_sources``: Links: where negatives come from, with shares: resident (the batch's partition), uniform,
         degree^A, in-batch; default: "resident:.5,uniform:.5"
+    ``filter_negatives``: Links: negatives that are edges of the store, or of ``valid``, do not count
     ``n3``: Links: weight of the cubes of the rows of an edge (N3); default: 0
+    ``valid``: Links: file of edges, as 'evaluate' reads them, that are ranked after each epoch (``eval_every``); an
+        encoder keeps its best epoch, a table its last one
+    ``test``: Links: file of edges that are ranked at the end, as 'evaluate' does, with ``valid`` as known edges; needs
+        ``out``, and ``out_array`` for a table
+    ``allow_leaked``: Links: accept edges of ``test`` that are in the store
     ``out_array``: Links: new array of the store that receives the rows of all vertices
     ``job``: Name of the job and of its folder below scratch/; default: "train"
     ``scratch``: Folder for temporary files; default: in the store
@@ -273,7 +282,6 @@ def train(
     ``checkpoint_seconds``: With ``full_graph`` and ``checkpoint_every``: also write a checkpoint within an epoch at
         intervals of this many seconds; default: 60
     ``keep_seed_edges``: Links: let message passing use the edges of the minibatch itself; for comparison
-    ``valid``: Links: file of edges that are ranked after each epoch, as 'evaluate' reads them
     ``link``: Over ranks: speed of the link of a rank in bits per second, each way, and its latency; default: "10G,50us"
     """
     return run("train", ["store"], locals())

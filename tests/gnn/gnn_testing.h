@@ -23,7 +23,7 @@ inline void PrintTo(const NetworkCase& network, std::ostream* out) { *out << net
 inline std::vector<NetworkCase> RegisteredNetworks() {
   std::vector<NetworkCase> networks;
   for (const ModelInfo& model : rhizome_gnn_entry_v1()->Models())
-    networks.push_back({model.name, {.kind = model.name, .hidden = 16}});
+    if (model.network) networks.push_back({model.name, {.kind = model.name, .hidden = 16}});
   return networks;
 }
 
@@ -31,7 +31,8 @@ inline std::vector<NetworkCase> RegisteredNetworks() {
 inline std::vector<NetworkCase> UntypedNetworks() {
   std::vector<NetworkCase> networks;
   for (const ModelInfo& model : rhizome_gnn_entry_v1()->Models())
-    if (!model.typed) networks.push_back({model.name, {.kind = model.name, .hidden = 16}});
+    if (model.network && !model.typed)
+      networks.push_back({model.name, {.kind = model.name, .hidden = 16}});
   return networks;
 }
 

@@ -63,6 +63,7 @@ MUTANTS = {
     "the true score is rounded": LINKS,
     "sources have the relation of destinations": LINKS,
     "TransE takes L1 for L2": LINKS,
+    "negatives are not filtered by the validation set": gtest("links", "NegativeFilterTest.*"),
     "the reverse of a left-out edge is kept": LINK_FEED,
     "degrees count the edges of pairs": LINK_FEED,
     "negatives have the type of the first end": LINK_FEED,

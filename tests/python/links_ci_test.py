@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`rz.evaluate` and `Graph.top_links` give the ranks and links that NumPy computes: on a small knowledge graph with text
 ids, and on wn18rr (RHIZOME_TEST_DATA) with a random table. Rows are whole numbers, so that scores are exact and many are
-equal."""
+equal. `rz.train` reports the figures of its test set, which NumPy computes from the published rows."""
 import json
 import os
 import pathlib
@@ -31,6 +31,15 @@ def save_decoder(path, tensors, **metadata):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def load_tensor(path, name):
+    """A tensor of a safetensors file."""
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])[name]
+    first, end = header["data_offsets"]
+    return np.frombuffer(data[8 + length:][first:end], np.float32).reshape(header["shape"])
 
 
 def ranks(rows, relations, test, known):
@@ -137,6 +146,69 @@ def test_integer_ids():
             assert [(link.id, link.score) for link in links] == [(int(v), float(scores[v])) for v in order]
 
 
+def test_undirected():
+    """An edge of an undirected store is known from both ends, and so is an edge of a test or validation set."""
+    with folder() as path:
+        pairs = sorted({(min(a, b), max(a, b)) for a, b in zip(RNG.integers(0, 80, 400).tolist(), RNG.integers(0, 80, 400).tolist())
+                        if a != b})
+        RNG.shuffle(pairs)
+        # Each edge has its ends in any order, also in the files.
+        edges = np.array([pair if RNG.random() < .5 else pair[::-1] for pair in pairs])
+        rows = RNG.integers(-2, 3, (80, DIM)).astype(np.float32)
+        rz.ingest(path / "g.rz", edges[60:].T, vertices=80, undirected=True, arrays={"ent": rows})
+        both = [(a, 0, b) for a, b in edges.tolist()] + [(b, 0, a) for a, b in edges.tolist()]
+        test = [(a, 0, b) for a, b in edges[:40].tolist()]
+        ones = np.ones((1, DIM))
+        expect_figures(rz.evaluate(path / "g.rz", array="ent", test=edges[:40], valid=edges[40:60]), ranks(rows, ones, test, both))
+        half = [(a, 0, b) for a, b in edges[60:].tolist()]
+        assert not np.array_equal(ranks(rows, ones, test, both), ranks(rows, ones, test, half))
+        # An edge of the store is leaked in either order.
+        for order in (1, -1):
+            with raises(rz.InvalidArgument, "5 of the 5"):
+                rz.evaluate(path / "g.rz", array="ent", test=edges[60:65, ::order])
+        with rz.open(path / "g.rz") as graph:
+            links = graph.top_links(7, array="ent", k=20, known="drop")
+            near = {b for a, _, b in [(a, 0, b) for a, b in edges[60:].tolist()] + [(b, 0, a) for a, b in edges[60:].tolist()]
+                    if a == 7}
+            scores = rows @ rows[7]
+            left = sorted((v for v in range(80) if v != 7 and v not in near), key=lambda v: (-scores[v], v))
+            assert [(link.id, link.score) for link in links] == [(v, float(scores[v])) for v in left[:20]]
+
+
+def test_bound_array():
+    """An array that is bound to a vertex type ranks edges between its vertices; others are refused by name."""
+    with folder() as path:
+        types = ["paper" if i % 3 else "author" for i in range(90)]
+        papers = [i for i in range(90) if types[i] == "paper"]
+        edges = np.array(sorted({(int(RNG.choice(papers)), int(RNG.choice(papers))) for _ in range(300)}))
+        RNG.shuffle(edges)
+        wrote = np.array([(i - i % 3, i) for i in papers])  # from authors
+        lines = [f"n{a}\tcites\tn{b}\n" for a, b in edges[30:]] + [f"n{a}\twrote\tn{b}\n" for a, b in wrote]
+        (path / "edges.tsv").write_text("".join(lines))
+        (path / "nodes.tsv").write_text("id\tntype\n" + "".join(f"n{i}\t{kind}\n" for i, kind in enumerate(types)))
+        rows = RNG.integers(-2, 3, (90, DIM)).astype(np.float32)
+        np.save(path / "papers.npy", rows[papers])
+        subprocess.run([os.environ["RHIZOME"], "ingest", path / "g.rz", "--edges", path / "edges.tsv", "--columns", "src,type,dst",
+                        "--nodes", path / "nodes.tsv", "--array", f"paper:ent={path / 'papers.npy'}", "--partitions", "2"],
+                       check=True, capture_output=True)
+        triples = np.stack([edges[:, 0], np.zeros(len(edges), int), edges[:, 1]], axis=1).tolist()
+        named = [(f"n{a}", f"n{b}", "cites") for a, b in edges[:30]]
+        # Authors have no rows and are no candidates.
+        place = {v: i for i, v in enumerate(papers)}
+        local = [(place[a], 0, place[b]) for a, _, b in triples]
+        wanted = ranks(rows[papers], np.ones((1, DIM)), local[:30], local)
+        for candidates in ("type", "all"):
+            expect_figures(rz.evaluate(path / "g.rz", array="ent", test=named, candidates=candidates), wanted)
+        with raises(rz.InvalidArgument, "type paper only"):
+            rz.evaluate(path / "g.rz", array="ent", test=[(f"n{wrote[0, 0]}", "n1", "wrote")], allow_leaked=True)
+        with rz.open(path / "g.rz") as graph:
+            vertex_of = {i: graph.find(f"n{i}") for i in papers}
+            links = graph.top_links(f"n{papers[3]}", array="ent", type="cites", k=8)
+            scores = rows @ rows[papers[3]]
+            left = sorted((v for v in papers if v != papers[3]), key=lambda v: (-scores[v], vertex_of[v]))
+            assert [(link.id, link.score) for link in links] == [(f"n{v}", float(scores[v])) for v in left[:8]]
+
+
 def test_top_links():
     with folder() as path:
         small = Small(path)
@@ -160,6 +232,37 @@ def test_top_links():
                 graph.top_links(queries, array="ent", decoder=small.decoder, type="hates")
             with raises(TypeError):
                 graph.top_links(None, array="ent")
+
+
+def test_train():
+    """The figures of a training's test set are those of its published rows; a validation set has one for each epoch."""
+    with folder() as path:
+        small = Small(path)
+        for name in ("test", "valid"):
+            (path / f"{name}.tsv").write_text("".join(map(small.line, getattr(small, name))))
+        options = {"model": "table", "task": "link", "dim": 8, "decoder": "distmult", "negatives": 20, "epochs": 3,
+                   "valid": path / "valid.tsv", "test": path / "test.tsv", "threads": 1}
+        report = rz.train(small.store, out=path / "t.st", out_array="rows", filter_negatives=True, **options)
+        assert all(0 < epoch["mrr_sampled"] < 1 for epoch in report["epochs"]) and len(report["epochs"]) == 3
+        with rz.open(small.store) as graph:
+            vertices = np.array([graph.find(name) for name in small.names])
+            rows = np.asarray(graph["rows"][vertices], np.float64)
+        relations = load_tensor(path / "t.st", "relations").astype(np.float64)
+        # The relations have the order of the store's edge types.
+        with rz.open(small.store) as graph:
+            relations = relations[[list(graph.edge_types).index(name) for name in small.types]]
+        # Double precision may separate scores that float rounds to the same number.
+        wanted = ranks(rows, relations, small.test, small.train + small.test + small.valid)
+        assert abs(report["test"]["mrr"] - np.mean(1 / wanted)) < 1e-4, (report["test"]["mrr"], np.mean(1 / wanted))
+        assert abs(report["test"]["mean_rank"] - wanted.mean()) < .02, (report["test"]["mean_rank"], wanted.mean())
+        # The filter must not forget the validation set.
+        assert ranks(rows, relations, small.test, small.train + small.test).mean() > report["test"]["mean_rank"] + .02
+        with raises(rz.InvalidArgument, "out_array"):
+            rz.train(small.store, out=path / "t.st", **options)
+        (path / "test.tsv").write_text("".join(map(small.line, small.train[:3])))
+        with raises(rz.InvalidArgument, "allow_leaked"):
+            rz.train(small.store, out=path / "t.st", out_array="more", **options)
+        assert rz.train(small.store, out=path / "t.st", out_array="more", allow_leaked=True, **options)["test"]["leaked_edges"] == 3
 
 
 def test_wn18rr():

@@ -28,6 +28,7 @@ constexpr auto kFlags = std::to_array<FlagOfField>({
     {"memory_bytes", "memory"},
     {"neighbor_cache_bytes", "neighbor-cache"},
     {"remote_bytes", "remote-memory"},
+    {"test_edges", "test"},
     {"typed_fanouts", "typed-fanout"},
     {"wait_seconds", "wait"},
 });

@@ -69,7 +69,8 @@ void AddModelFlags(OptionFlags& flags, CLI::App& verb, ModelSpec& spec, Session&
       verb.allow_extras();
       return;
     }
-    const std::vector<ModelInfo> models = (*gnn)->Models();
+    std::vector<ModelInfo> models = (*gnn)->Models();
+    std::erase_if(models, [](const ModelInfo& model) { return !model.network; });
     for (const Owned& owned : OptionsOf(models)) AddFlag(verb, owned, models.size(), spec);
   };
 }

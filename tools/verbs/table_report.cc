@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "tools/cli/text.h"
+#include "tools/verbs/evaluation_report.h"
 
 namespace rhizome {
 
@@ -18,7 +22,8 @@ Json TableReportJson(const TableModelReport& report) {
          {"rows_written", epoch.rows_written},
          {"over_entities", static_cast<double>(epoch.rows_read) / static_cast<double>(report.rows)},
          {"bytes_read", epoch.bytes_read},
-         {"bytes_written", epoch.bytes_written}});
+         {"bytes_written", epoch.bytes_written},
+         {"mrr_sampled", epoch.mrr_sampled ? Json(*epoch.mrr_sampled) : Json()}});
   }
   return {{"epochs", std::move(epochs)},
           {"rows", report.rows},
@@ -37,15 +42,30 @@ Json TableReportJson(const TableModelReport& report) {
 }
 
 std::string DescribeTableTraining(const Json& f) {
-  TextTable table({0, 1, 2, 3, 4, 5, 6});
-  table.Add({"epoch", "loss", "seconds", "edges", "rows read", "rows written", "reads / rows"});
+  bool measured = false;
+  for (const Json& e : f["epochs"]) measured = measured || !e["mrr_sampled"].is_null();
+  TextTable table({0, 1, 2, 3, 4, 5, 6, 7});
+  std::vector<std::string> head = {"epoch",     "loss",         "seconds",     "edges",
+                                   "rows read", "rows written", "reads / rows"};
+  if (measured) head.emplace_back("valid mrr_sampled");
+  table.Add(head);
   std::size_t number = 0;
-  for (const Json& e : f["epochs"])
-    table.Add({std::to_string(++number), fmt::format("{:.4f}", e["loss"].get<double>()),
-               fmt::format("{:.2f}", e["seconds"].get<double>()), WithCommas(e["edges"]),
-               WithCommas(e["rows_read"]), WithCommas(e["rows_written"]),
-               fmt::format("{:.2f}", e["over_entities"].get<double>())});
+  for (const Json& e : f["epochs"]) {
+    std::vector<std::string> row = {std::to_string(++number),
+                                    fmt::format("{:.4f}", e["loss"].get<double>()),
+                                    fmt::format("{:.2f}", e["seconds"].get<double>()),
+                                    WithCommas(e["edges"]),
+                                    WithCommas(e["rows_read"]),
+                                    WithCommas(e["rows_written"]),
+                                    fmt::format("{:.2f}", e["over_entities"].get<double>())};
+    if (measured) {
+      const Json& mrr = e["mrr_sampled"];
+      row.push_back(mrr.is_null() ? "" : fmt::format("{:.4f}", mrr.get<double>()));
+    }
+    table.Add(row);
+  }
   std::string text = table.ToString();
+  if (measured) text += "the last epoch was kept: a table does not return to an earlier one\n";
   text +=
       fmt::format("{} rows of {} numbers, {} in the cache; table {}, on disk {}; peak memory {}\n",
                   WithCommas(f["rows"]), f["dim"].get<std::uint64_t>(),
@@ -55,6 +75,7 @@ std::string DescribeTableTraining(const Json& f) {
   const std::string array = f["array"];
   if (!decoder.empty()) text += fmt::format("wrote {}\n", decoder);
   if (!array.empty()) text += fmt::format("wrote array '{}'\n", array);
+  if (f.contains("test")) return text + "test edges:\n" + RanksTable(f["test"]);
   if (!decoder.empty() && !array.empty())
     text += fmt::format("next: rhizome evaluate {} --array {} --decoder {} --test F\n",
                         f["store"].get<std::string>(), array, decoder);

@@ -8,7 +8,7 @@
 namespace rhizome {
 
 /// Returns the report of a training of a table, and formats it for people. `f` also has the field
-/// `store`.
+/// `store`, and `test` if there were test edges (EvaluationJson).
 Json TableReportJson(const TableModelReport& report);
 std::string DescribeTableTraining(const Json& f);
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cache/job/process_memory.h"
 #include "index/links/link_file.h"
 #include "storage/array/array_versions.h"
 #include "storage/base/stopwatch.h"
@@ -10,17 +9,12 @@
 #include "tools/cli/gnn_library.h"
 #include "tools/cli/link_memory.h"
 #include "tools/cli/text.h"
+#include "tools/verbs/evaluation_report.h"
 #include "tools/verbs/verbs.h"
 #include "tools/verbs/vertex_array.h"
 
 namespace rhizome {
 namespace {
-
-constexpr const char* kDefinition =
-    "rank = 1 + better + equal / 2 (optimistic: 1 + better; pessimistic: 1 + better + equal), "
-    "where "
-    "better and equal count the other candidates with a better and an equal score; both ends of "
-    "each test edge are ranked";
 
 struct EvaluateFlags {
   LinkEvaluationOptions options;
@@ -59,80 +53,21 @@ Status TakeCandidates(const EvaluateFlags& flags, const GraphSnapshot& graph,
                                              files[0], dst.per_line, files[1], src.per_line));
 }
 
-Json FiguresJson(const LinkFigures& figures) {
-  return {
-      {"mrr", figures.mrr},
-      {"hits", {{"1", figures.hits_at_1}, {"3", figures.hits_at_3}, {"10", figures.hits_at_10}}},
-      {"mean_rank", figures.mean_rank}};
-}
-
-Json RanksJson(const LinkRanks& ranks) {
-  Json fields = FiguresJson(ranks.realistic);
-  fields["ranks"] = ranks.ranks;
-  fields["optimistic"] = FiguresJson(ranks.optimistic);
-  fields["pessimistic"] = FiguresJson(ranks.pessimistic);
-  return fields;
-}
-
-Json NegativesJson(const NegativeFigures& figures) {
-  Json fields = {{"negatives", figures.negatives},
-                 {"roc_auc", figures.roc_auc},
-                 {"average_precision", figures.average_precision}};
-  for (const auto& [k, share] : figures.hits) fields[fmt::format("ogb_hits@{}", k)] = share;
-  return fields;
-}
-
-Json EvaluationJson(const LinkEvaluation& found, const std::vector<std::string>& types,
-                    double seconds) {
-  Json fields = RanksJson(found.all);
-  fields["edges"] = found.edges;
-  fields["unseen_ends"] = found.unseen_ends;
-  fields["leaked_edges"] = found.leaked_edges;
-  fields["without_unseen"] = RanksJson(found.without_unseen);
-  fields["by_side"] = {{"dst", RanksJson(found.dst)}, {"src", RanksJson(found.src)}};
-  fields["by_relation"] = Json::object();
-  for (const auto& [type, ranks] : found.by_type)
-    fields["by_relation"][types[type]] = RanksJson(ranks);
-  if (found.negatives) fields["negatives"] = NegativesJson(*found.negatives);
-  fields["passes"] = found.passes;
-  fields["bytes_read"] = found.bytes_read;
-  fields["read_seconds"] = found.read_seconds;
-  fields["seconds"] = seconds;
-  fields["queries_per_second"] = seconds > 0 ? static_cast<double>(found.all.ranks) / seconds : 0.0;
-  fields["peak_memory_bytes"] = PeakResidentBytes();
-  fields["definition"] = kDefinition;
-  return fields;
-}
-
-std::string Figure(const Json& value) { return fmt::format("{:.4f}", value.get<double>()); }
-
-void AddRow(TextTable& table, const std::string& name, const Json& ranks) {
-  const Json& hits = ranks["hits"];
-  table.Add({name, WithCommas(ranks["ranks"]), Figure(ranks["mrr"]), Figure(hits["1"]),
-             Figure(hits["3"]), Figure(hits["10"]),
-             fmt::format("{:.1f}", ranks["mean_rank"].get<double>())});
-}
+std::string FigureText(const Json& value) { return fmt::format("{:.4f}", value.get<double>()); }
 
 std::string DescribeEvaluation(const Json& f) {
   std::string text = fmt::format("{} in {}, {} ranks per second\n", Plural(f["edges"], "test edge"),
                                  HumanSeconds(f["seconds"]), HumanCount(f["queries_per_second"]));
-  TextTable table({1, 2, 3, 4, 5, 6});
-  table.Add({"", "ranks", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"});
-  AddRow(table, "all", f);
-  if (f["unseen_ends"] != 0) AddRow(table, "without unseen ends", f["without_unseen"]);
-  AddRow(table, "destinations", f["by_side"]["dst"]);
-  AddRow(table, "sources", f["by_side"]["src"]);
-  if (f["by_relation"].size() > 1)
-    for (const auto& [name, ranks] : f["by_relation"].items()) AddRow(table, name, ranks);
-  text += table.ToString();
+  text += RanksTable(f);
   if (f["leaked_edges"] != 0)
     text += fmt::format("{} in the store\n", Plural(f["leaked_edges"], "test edge"));
   if (f["bad_lines"] != 0) text += fmt::format("{} skipped\n", Plural(f["bad_lines"], "bad line"));
   if (f.contains("negatives")) {
     const Json& negatives = f["negatives"];
-    text += fmt::format("against {}: AUC {}, average precision {}, Hits@50 {}\n",
-                        Plural(negatives["negatives"], "negative"), Figure(negatives["roc_auc"]),
-                        Figure(negatives["average_precision"]), Figure(negatives["ogb_hits@50"]));
+    text += fmt::format(
+        "against {}: AUC {}, average precision {}, Hits@50 {}\n",
+        Plural(negatives["negatives"], "negative"), FigureText(negatives["roc_auc"]),
+        FigureText(negatives["average_precision"]), FigureText(negatives["ogb_hits@50"]));
   }
   return text;
 }
@@ -167,7 +102,7 @@ Result<Answer> RunEvaluate(const EvaluateFlags& flags, Session& session) {
   options.memory_bytes = memory.OfJob(options.memory_bytes);
   const Result<LinkEvaluation> found = gnn->Evaluate(graph, options, edges, session.control);
   if (!found) return Fail(memory.Explain(found.error()));
-  Json fields = EvaluationJson(*found, graph.edge_types(), watch.seconds());
+  Json fields = EvaluationJson(*found, watch.seconds());
   fields["bad_lines"] = files.bad_lines();
   fields["start_memory_bytes"] = base;
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.options.array));

@@ -62,12 +62,12 @@ std::string OptionTable(const Json& model, const Wanted& wanted) {
 }
 
 /// Describes each model with the options that only it has or for which it has its own default, then
-/// the options common to all models.
+/// the options common to all networks.
 std::string DescribeModels(const Json& f) {
   const Json& models = f["models"];
   const auto everywhere = [&](const Json& option) {
     return std::all_of(models.begin(), models.end(), [&](const Json& model) {
-      return FindOption(model, option["name"]) != nullptr;
+      return !model["network"].get<bool>() || FindOption(model, option["name"]) != nullptr;
     });
   };
   const auto usual = [&](const Json& option) {
@@ -77,9 +77,12 @@ std::string DescribeModels(const Json& f) {
   for (const Json& model : models) {
     text += fmt::format("{}: {}\n  {}\n", model["name"].get<std::string>(),
                         model["title"].get<std::string>(), model["source"].get<std::string>());
+    if (!model["network"].get<bool>())
+      text +=
+          "  not a network: it needs no features, and has the options of links (docs/LINKS.md)\n";
     text += OptionTable(model, [&](const Json& option) { return !usual(option); }) + "\n";
   }
-  return text + "all models:\n" + OptionTable(models.front(), everywhere);
+  return text + "all networks:\n" + OptionTable(models.front(), everywhere);
 }
 
 Result<Answer> RunModels(const ModelsFlags&, Session&) {
@@ -92,6 +95,7 @@ Result<Answer> RunModels(const ModelsFlags&, Session&) {
                       {"title", model.title},
                       {"source", model.source},
                       {"typed", model.typed},
+                      {"network", model.network},
                       {"options", std::move(options)}});
   }
   return Answer{{{"models", std::move(models)}}, DescribeModels, {}};

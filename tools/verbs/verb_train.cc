@@ -16,6 +16,7 @@
 #include "tools/output/svg_chart.h"
 #include "tools/output/training_curves.h"
 #include "tools/output/training_page.h"
+#include "tools/verbs/evaluation_report.h"
 #include "tools/verbs/full_graph_report.h"
 #include "tools/verbs/table_report.h"
 #include "tools/verbs/train_flags.h"
@@ -130,6 +131,7 @@ std::string DescribeLearnedRows(const Json& learned) {
 
 /// Returns how to measure a model that the training has not measured.
 std::string_view HowToMeasure(const Json& f) {
+  if (f.contains("test")) return "its ranks of the test edges follow";
   if (f["task"] == "link") return "'rhizome evaluate' measures it";
   return f.contains("learned") ? "'rhizome infer' measures it"
                                : "its accuracy was not measured (--no-test)";
@@ -222,6 +224,7 @@ std::string DescribeTrain(const Json& f) {
         lists["mean_depth"].get<double>(), WithCommas(lists["lists"]), Percent(lists["hit_rate"]),
         HumanBytes(lists["neighbor_cache_bytes"]));
   }
+  if (f.contains("test")) text += "test edges:\n" + RanksTable(f["test"]);
   return text + Described(f) + next;
 }
 
@@ -283,6 +286,11 @@ Json TrainReportJson(const TrainReport& report) {
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
   AddLearningReport(report, json);
   return json;
+}
+
+void AddLinkTest(const TrainReport& report, Json& fields) {
+  if (report.link_test)
+    fields["test"] = EvaluationJson(*report.link_test, report.link_test->seconds);
 }
 
 /// Returns the paths of the files that describe the training.
@@ -405,12 +413,15 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   if (report.table) {
     Answer answer{TableReportJson(*report.table), DescribeTableTraining, {}};
     answer.fields["store"] = flags.store;
+    answer.fields["warnings"] = report.warnings;
+    AddLinkTest(report, answer.fields);
     return answer;
   }
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
   answer.fields["tested"] = options.learning.test && report.task != Task::kLink && !report.learned;
   answer.fields["out_array"] = options.link.out_array;
+  AddLinkTest(report, answer.fields);
   if (ranks.several()) answer.fields["prefetch"] = PrefetchName(flags.prefetch.policy);
   answer.fields["described_in"] = DescribedIn(flags);
   return answer;
@@ -474,7 +485,11 @@ void AddTrainVerb(CLI::App& root, Session& session) {
                   "out-array",
                   "loss",
                   "margin",
-                  "negative-sources"});
+                  "negative-sources",
+                  "filter-negatives",
+                  "valid",
+                  "test",
+                  "allow-leaked"});
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 

@@ -126,11 +126,13 @@ struct LinkEvaluation {
   LinkRanks dst;  ///< ranks of destinations
   LinkRanks src;
   std::vector<std::pair<TypeId, LinkRanks>> by_type;  ///< edge types with test edges, ascending
+  std::vector<std::string> edge_types;                ///< names of the store's edge types
   std::optional<NegativeFigures> negatives;
 
   std::uint64_t passes = 0;  ///< over the array
   std::uint64_t bytes_read = 0;
   double read_seconds = 0;  ///< time spent waiting for rows
+  double seconds = 0;       ///< of the call
 };
 
 struct TopLinksOptions {

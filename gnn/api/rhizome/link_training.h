@@ -47,6 +47,10 @@ struct LinkTrainOptions {
   /// batch. All have the vertex type of the end that they replace.
   std::string negative_sources = "resident:.5,uniform:.5";
 
+  /// Whether negatives that are known edges do not count: edges of the store, and of `valid`. The
+  /// end of the edge itself never counts.
+  bool filter_negatives = false;
+
   /// Weight of the sum of cubes of the moduli of the rows of an edge (Lacroix et al., ICML 2018).
   double n3 = 0;
 
@@ -54,9 +58,16 @@ struct LinkTrainOptions {
   /// then easy to learn and say little about other edges. For comparison.
   bool keep_seed_edges = false;
 
-  /// File of edges, as `evaluate` reads them, that are ranked after each epoch against a fixed set
-  /// of vertices. Empty: none.
+  /// File of edges, as `evaluate` reads them, that are ranked after each evaluated epoch
+  /// (LearningOptions::eval_every) against a fixed set of vertices. An encoder keeps its best
+  /// epoch, a table its last one. Empty: none.
   Path valid = {};
+
+  /// File of edges that are ranked after the training as `evaluate` does, with the edges of `valid`
+  /// as known edges (TrainReport::link_test). It needs JobOptions::out, and for a table
+  /// `out_array`. Empty: none.
+  Path test_edges = {};
+  bool allow_leaked = false;  ///< accept edges of `test_edges` that the store has
 
   /// Name of the new array that receives the rows of all vertices at the end; empty: none.
   std::string out_array = {};
@@ -72,6 +83,10 @@ struct TableModelEpoch {
   std::uint64_t rows_written = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
+
+  /// Mean of 1 / rank of the validation edges, if they were ranked after the epoch. The reads of
+  /// their rows are not counted above, and neither is the time.
+  std::optional<double> mrr_sampled = {};
 };
 
 struct TableModelReport {

@@ -11,6 +11,7 @@
 #include "rhizome/export.h"
 #include "rhizome/file_system.h"
 #include "rhizome/job_report.h"
+#include "rhizome/link_scores.h"
 #include "rhizome/link_training.h"
 #include "rhizome/minibatch_options.h"
 #include "rhizome/neighbor_sampling.h"
@@ -47,6 +48,9 @@ struct ModelInfo {
 
   /// Whether the kind has weights for each edge type. It then walks both directions by default.
   bool typed = false;
+
+  /// Whether it is a network. The other kind is the table (kTableModel), which has no such options.
+  bool network = true;
 };
 
 /// The architecture of a network. It is stored as JSON in the metadata of the safetensors file.
@@ -449,10 +453,12 @@ struct TrainReport {
   std::optional<DeviceReport> device;         ///< only for training on a device
   std::optional<FullGraphReport> full_graph;  ///< only for full-graph training
   std::optional<LearnedRowsReport> learned;   ///< only with learned rows
-  std::optional<TableModelReport> table;      ///< only for ModelSpec::kind "table"; all there is
-  std::vector<RankReport> ranks;              ///< only at rank 0 of a training over ranks
-  ModelSpec network;                          ///< the trained model, with all options
-  std::vector<WeightReport> weights;          ///< tensors of the model
+  std::optional<TableModelReport> table;    ///< only for ModelSpec::kind "table", whose report has
+                                            ///< also `task`, `warnings` and `link_test`
+  std::optional<LinkEvaluation> link_test;  ///< only with LinkTrainOptions::test_edges
+  std::vector<RankReport> ranks;            ///< only at rank 0 of a training over ranks
+  ModelSpec network;                        ///< the trained model, with all options
+  std::vector<WeightReport> weights;        ///< tensors of the model
 };
 
 }  // namespace rhizome

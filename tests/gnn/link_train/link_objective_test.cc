@@ -95,14 +95,28 @@ void ExpectClose(const torch::Tensor& got, const torch::Tensor& wanted, const st
 
 TEST_F(LinkObjectiveTest, GradientsEqualAutograd) {
   SCOPED_TRACE(seed_);
-  for (const auto& [name, reciprocal] :
-       {std::pair{"distmult", false}, {"distmult", true}, {"mlp", false}}) {
+  struct Case {
+    const char* name;
+    bool reciprocal = false;
+    bool masks = false;
+  };
+  for (const auto& [name, reciprocal, masks] :
+       {Case{"distmult"}, {"distmult", true}, {"mlp"}, {"mlp", false, true}}) {
     Make(name, reciprocal);
     const bool shared = job_.shared();
     const Minibatch minibatch = Draw(17, 3);
+    NegativeMask mask;  // all negatives of the first edge, and some others
+    for (MaskedNegatives& masked : mask) {
+      for (std::size_t e = 0; e < 17; ++e) {
+        for (std::uint32_t k = 0; k < 3; ++k)
+          if (e == 0 || rng_() % 3 == 0) masked.positions.push_back(k);
+        masked.ends.push_back(masked.positions.size());
+      }
+    }
     const torch::Tensor rows = torch::randn({kSeeds, kObjectiveDim}).requires_grad_(true);
     LinkObjective objective(job_, *model_, 2);
-    const torch::Tensor loss = objective.Loss(rows, minibatch);
+    const torch::Tensor loss =
+        masks ? PairLoss(job_, *model_, rows, minibatch, &mask) : objective.Loss(rows, minibatch);
     loss.backward();
 
     const torch::Tensor exact = rows.detach().to(torch::kDouble).requires_grad_(true);
@@ -112,17 +126,20 @@ TEST_F(LinkObjectiveTest, GradientsEqualAutograd) {
     torch::Tensor sum = torch::zeros({}, torch::kDouble);
     for (std::size_t side = 0; side < 2; ++side) {
       std::map<TypeId, std::size_t> seen;
-      for (const MinibatchPair& pair : minibatch.pairs) {
+      for (std::size_t e = 0; e < minibatch.pairs.size(); ++e) {
+        const MinibatchPair& pair = minibatch.pairs[e];
         const bool open_src = side == 0;
         const std::uint32_t open = open_src ? pair.src : pair.dst;
         const TypeId type = minibatch.vertex_types[open];
+        std::span<const std::uint32_t> masked;
+        if (masks) masked = mask[side].Of(e);
         const torch::Tensor truth = Score(exact, weights, pair.src, pair.dst, pair.type, open_src);
         std::vector<torch::Tensor> scores = {truth};
         const auto& negatives = minibatch.negatives[side][type].vertices;
         const std::size_t first = shared ? 0 : 3 * seen[type]++;
         const std::size_t count = shared ? negatives.size() : 3;
         for (std::size_t k = first; k < first + count; ++k)
-          if (negatives[k] != open)
+          if (negatives[k] != open && std::ranges::find(masked, k - first) == masked.end())
             scores.push_back(Score(exact, weights, open_src ? negatives[k] : pair.src,
                                    open_src ? pair.dst : negatives[k], pair.type, open_src));
         sum = sum + torch::stack(scores).logsumexp(0) - truth;

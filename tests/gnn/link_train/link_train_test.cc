@@ -9,6 +9,7 @@
 #include "gnn/gnn_testing.h"
 #include "gnn/models/model.h"
 #include "gnn/relations_testing.h"
+#include "index/links/link_file.h"
 #include "rhizome/link_scores.h"
 #include "testing/testing.h"
 
@@ -16,7 +17,8 @@ extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1();
 
 // Encoders that learn from links: every registered kind learns; the model is the same for any
 // threads and memory, and after a stop; the published rows and the model file serve evaluations;
-// the edges of a minibatch do not leak into its scores; refused options.
+// the test at the end equals one; the edges of a minibatch do not leak into its scores; refused
+// options.
 
 namespace rhizome {
 namespace {
@@ -175,6 +177,71 @@ TEST_F(LinkTrainTest, TheRowsAndTheModelFileServeEvaluations) {
     EXPECT_EQ(found->all.ranks, 40U);
     // The true end is one of 150 vertices of its class; a random order has a mean rank of 300.
     EXPECT_LT(found->all.realistic.mean_rank, 220) << decoder;
+  }
+}
+
+TEST_F(LinkTrainTest, TheTestAtTheEndEqualsAnEvaluation) {
+  SCOPED_TRACE(seed_);
+  const Path test = dir_.path() / "test.tsv";
+  WriteValid(test, 300);
+  for (const std::string decoder : {"distmult", "mlp"}) {
+    TrainOptions options = Options();
+    options.link.decoder = decoder;
+    options.link.negatives = 0;
+    options.link.test_edges = test;
+    const auto leaked = Train(options);
+    ASSERT_FALSE(leaked);
+    EXPECT_NE(leaked.error().message().find("`allow_leaked`"), std::string::npos)
+        << leaked.error().message();
+    options.link.allow_leaked = true;
+    // Without an array, the rows are removed afterwards.
+    const auto removed = Train(options);
+    ASSERT_OK(removed);
+    const auto before = Store::Open(FileSystem::Posix(), store_, Store::Mode::kRead);
+    ASSERT_OK(before);
+    const std::size_t arrays = (*before)->manifest().arrays.size();
+    options.link.out_array = "rows_" + decoder;
+    const auto kept = Train(options);
+    ASSERT_OK(kept);
+    const auto store = Store::Open(FileSystem::Posix(), store_, Store::Mode::kRead);
+    ASSERT_OK(store);
+    // The rows, and the table of their checksums.
+    EXPECT_GT((*store)->manifest().arrays.size(), arrays);
+    const auto graph = Graph::Open(std::as_const(**store), {});
+    ASSERT_OK(graph);
+    const LinkFiles files(**graph, {});
+    LinkEvaluationEdges edges;
+    edges.test = files.Open(test.string()).value();
+    edges.known.push_back(files.Open(valid_.string()).value());
+    const auto found = rhizome_gnn_scores_v1()->Evaluate(
+        **graph,
+        {.array = options.link.out_array, .decoder = options.job.out, .allow_leaked = true}, edges,
+        JobControl());
+    ASSERT_OK(found);
+    for (const auto& report : {*removed, *kept}) {
+      ASSERT_TRUE(report.link_test.has_value()) << decoder;
+      EXPECT_EQ(report.link_test->all.realistic.mrr, found->all.realistic.mrr) << decoder;
+      EXPECT_EQ(report.link_test->all.realistic.mean_rank, found->all.realistic.mean_rank);
+      EXPECT_EQ(report.link_test->leaked_edges, found->leaked_edges);
+    }
+  }
+}
+
+TEST_F(LinkTrainTest, FilteredNegativesChangeTheLossAndNothingElseIsDrawn) {
+  SCOPED_TRACE(seed_);
+  for (const std::string decoder : {"distmult", "mlp"}) {
+    TrainOptions options = Options();
+    options.learning.epochs = 1;
+    options.link.decoder = decoder;
+    options.link.negatives = decoder == "mlp" ? 3 : 64;
+    const auto all = Train(options);
+    ASSERT_OK(all);
+    options.link.filter_negatives = true;
+    const auto filtered = Train(options);
+    ASSERT_OK(filtered);
+    EXPECT_NE(all->epochs[0].loss, filtered->epochs[0].loss) << decoder;
+    // The first step has the same negatives, and some do not count.
+    EXPECT_NEAR(all->epochs[0].loss, filtered->epochs[0].loss, .5) << decoder;
   }
 }
 

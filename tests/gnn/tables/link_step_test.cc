@@ -10,8 +10,8 @@
 #include "testing/testing.h"
 
 // The loss and the gradients of a batch against libtorch's autograd in double precision, over all
-// decoders of tables and all losses; with vertex types, negatives that equal the truth, reciprocal
-// relations and the penalty. The same bits for any number of threads.
+// decoders of tables and all losses; with vertex types, negatives that equal the truth or are
+// masked, reciprocal relations and the penalty. The same bits for any number of threads.
 
 namespace rhizome {
 namespace {
@@ -52,8 +52,10 @@ torch::Tensor LossOf(LinkLoss loss, double margin, const torch::Tensor& truth,
   if (loss == LinkLoss::kSelfAdversarial)
     return -torch::log_sigmoid(margin + truth) -
            (negatives.softmax(0).detach() * torch::log_sigmoid(-margin - negatives)).sum();
-  if (loss == LinkLoss::kMargin) return torch::relu(margin - truth + negatives).mean();
-  return -torch::log_sigmoid(truth) - torch::log_sigmoid(-negatives).mean();
+  if (loss == LinkLoss::kMargin)
+    return negatives.numel() == 0 ? truth * 0 : torch::relu(margin - truth + negatives).mean();
+  return -torch::log_sigmoid(truth) -
+         (negatives.numel() == 0 ? truth * 0 : torch::log_sigmoid(-negatives).mean());
 }
 
 torch::Tensor CubesOf(bool complex_rows, const torch::Tensor& row) {
@@ -66,6 +68,7 @@ struct Inputs {
   LinkBatch batch;
   std::vector<float> values;     // [kVertices, kStepDim]: every vertex is in the batch
   std::vector<float> relations;  // [2 * kRelations, width]
+  NegativeMask mask = {};        // empty: none
 };
 
 class LinkStepTest : public ::testing::TestWithParam<std::tuple<std::string, LinkLoss>> {
@@ -109,12 +112,25 @@ class LinkStepTest : public ::testing::TestWithParam<std::tuple<std::string, Lin
     return in;
   }
 
+  /// Masks about a third of the negatives of each edge, all of them for the first one.
+  void DrawMask(Inputs& in) {
+    for (std::size_t side = 0; side < 2; ++side) {
+      MaskedNegatives& masked = in.mask[side];
+      for (std::size_t e = 0; e < in.batch.edges.size(); ++e) {
+        for (std::uint32_t k = 0; k < 70; ++k)
+          if (e == 0 || rng_() % 3 == 0) masked.positions.push_back(k);
+        masked.ends.push_back(masked.positions.size());
+      }
+    }
+  }
+
   LinkGradients Run(const Inputs& in, int threads) {
     LinkStep step(dynamic_cast<const QueryDecoder&>(*decoder_), options_,
                   {.row_of = [](VertexId v) { return Row{v}; }, .type_of = TypeOfVertex});
     LinkGradients gradients;
     TaskArena arena(threads);
-    arena.execute([&] { step.Compute(in.batch, in.values, in.relations, gradients); });
+    const NegativeMask* const mask = in.mask[0].ends.empty() ? nullptr : &in.mask;
+    arena.execute([&] { step.Compute(in.batch, in.values, in.relations, gradients, mask); });
     return gradients;
   }
 
@@ -127,10 +143,11 @@ class LinkStepTest : public ::testing::TestWithParam<std::tuple<std::string, Lin
 
 TEST_P(LinkStepTest, EqualsAutograd) {
   SCOPED_TRACE(seed_);
-  for (const bool reciprocal : {false, true}) {
+  for (const auto& [reciprocal, masks] : {std::pair{false, false}, {true, false}, {false, true}}) {
     if (reciprocal && options_.relation_width == 0) continue;
     options_.reciprocal = reciprocal;
-    const Inputs in = Draw(30);
+    Inputs in = Draw(30);
+    if (masks) DrawMask(in);
     const LinkGradients got = Run(in, 2);
     const auto width = static_cast<std::int64_t>(options_.relation_width);
     auto values = torch::tensor(in.values).to(torch::kDouble).reshape({kVertices, -1});
@@ -141,7 +158,8 @@ TEST_P(LinkStepTest, EqualsAutograd) {
     relations.set_requires_grad(true);
     auto loss = torch::zeros({}, torch::kDouble);
     auto penalty = torch::zeros({}, torch::kDouble);
-    for (const VertexPair& edge : in.batch.edges) {
+    for (std::size_t e = 0; e < in.batch.edges.size(); ++e) {
+      const VertexPair& edge = in.batch.edges[e];
       for (const int side : {0, 1}) {
         const bool open_src = side == 0;
         const VertexId open = open_src ? edge.src : edge.dst;
@@ -155,12 +173,16 @@ TEST_P(LinkStepTest, EqualsAutograd) {
                                       : ScoreOf(kind_->name, other, relation, candidates);
         };
         std::vector<std::int64_t> negatives;
-        for (const VertexId v :
-             in.batch.negatives[static_cast<std::size_t>(side)][TypeOfVertex(open)].vertices)
-          if (v != open) negatives.push_back(v);
+        std::span<const std::uint32_t> masked;
+        if (masks) masked = in.mask[static_cast<std::size_t>(side)].Of(e);
+        const std::vector<VertexId>& drawn =
+            in.batch.negatives[static_cast<std::size_t>(side)][TypeOfVertex(open)].vertices;
+        for (std::uint32_t k = 0; k < drawn.size(); ++k)
+          if (drawn[k] != open && std::ranges::find(masked, k) == masked.end())
+            negatives.push_back(drawn[k]);
         const auto truth = score(values[open].unsqueeze(0)).squeeze(0);
         loss = loss + LossOf(options_.loss, options_.margin, truth,
-                             score(values.index({torch::tensor(negatives)})));
+                             score(values.index({torch::tensor(negatives, torch::kLong)})));
         penalty = penalty + CubesOf(options_.complex_rows, values[open]) +
                   CubesOf(options_.complex_rows, values[given]);
         if (width == static_cast<std::int64_t>(kStepDim))

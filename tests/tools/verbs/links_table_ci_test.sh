@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # train --model table: rows that learn a planted structure, the same rows with little memory, on
-# several threads and after kills, and what is refused.
+# several threads and after kills, ranks of a validation and a test set, and what is refused.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
@@ -54,12 +54,40 @@ expect_json out 'j["edges"] == 2400 and j["mrr"] > 0.03 and j["hits"]["10"] > 0.
 expect_exit 0 rhizome score g.rz --array first --decoder first.st --top 3 --type buys --all --out top.tsv
 expect_exit 0 rhizome verify g.rz
 
+# --- A validation set after each epoch changes no row; the test at the end is an evaluation.
+head -n 1201 test.tsv >judge.tsv
+(head -n 1 test.tsv && tail -n 1200 test.tsv) >rest.tsv
+sets=(--valid judge.tsv --test rest.tsv)
+trained judged "${sets[@]}"
+same judged
+expect_json judged.json 'all(0.01 < e["mrr_sampled"] < 1 for e in j["epochs"])' 'j["warnings"] == []' \
+  'j["epochs"][3]["mrr_sampled"] > 1.2 * j["epochs"][0]["mrr_sampled"]' 'j["test"]["edges"] == 1200 and j["test"]["ranks"] == 2400'
+expect_exit 0 rhizome evaluate g.rz --array judged --decoder judged.st --test rest.tsv --valid judge.tsv --json
+python3 - <<'PY' || fail "the test at the end differs from an evaluation"
+import json
+one, two = json.load(open("judged.json"))["test"], json.load(open("out"))
+for key in ("mrr", "hits", "mean_rank", "optimistic", "by_side", "by_relation", "without_unseen", "unseen_ends", "definition"):
+    assert one[key] == two[key], key
+PY
+expect_exit 0 rhizome train g.rz "${flags[@]}" --eval-every 3 "${sets[@]}" --job text --out-array text --out text.st
+grep -q "valid mrr_sampled" out && grep -q "the last epoch was kept" out && grep -q "^test edges:" out &&
+  grep -Eq "^  all +2,400 " out || fail "the text lacks figures: $(cat out)"
+trained alone --filter-negatives --valid judge.tsv
+cmp -s first.npy alone.npy && fail "the filter of negatives changes nothing"
+
 # --- Little memory, threads.
 expect_exit 5 rhizome train g.rz "${flags[@]}" --memory 1M
 expect_says "--memory" "needs at least"
 least=$(sed -n 's/.*needs at least \([0-9]*\).*/\1/p' err)
 trained little --memory $((least + (1 << 19))) --threads 2
 same little
+expect_exit 5 rhizome train g.rz "${flags[@]}" --memory 1M --threads 2 --filter-negatives --valid judge.tsv
+least_judged=$(sed -n 's/.*needs at least \([0-9]*\).*/\1/p' err)
+[ "$least_judged" -gt "$least" ] || fail "a validation set needs no memory"
+trained quiet --memory $((least_judged + (1 << 19))) --threads 2 --filter-negatives --valid judge.tsv
+cmp alone.npy quiet.npy || fail "filtered negatives depend on memory or threads"
+python3 -c 'import json; a, b = (json.load(open(n)) for n in ("alone.json", "quiet.json")); assert [e["mrr_sampled"] for e in a["epochs"]] == [e["mrr_sampled"] for e in b["epochs"]]' ||
+  fail "ranks of the validation set depend on memory or threads"
 expect_json little.json 'j["cached_rows"] < j["rows"] / 2 and j["epochs"][1]["rows_read"] > j["rows"] / 4' \
   'j["epochs"][1]["rows_written"] > 0 and j["epochs"][1]["bytes_read"] > 0'
 
@@ -105,6 +133,23 @@ refused "--task multiclass" --task multiclass
 refused "adamw" --optimizer adamw
 refused "--negative-sources" --negative-sources "uniform:.5,resident:.6"
 refused "omit --full-graph" --full-graph
+refused "--eval-every has no effect" --eval-every 2
+refused "needs --out" --test rest.tsv --out-array x
+refused "give --out-array" --test rest.tsv --out x.st
+refused "--allow-leaked has no effect without --test" --allow-leaked
+refused "is for encoders" --set keep-seed-edges=true
+head -n 3 edges.tsv >leaked.tsv
+refused "the store has 2 of the 2 edges of --test" --test leaked.tsv --out-array x --out x.st
+refused "--allow-leaked" --test leaked.tsv --out-array x --out x.st
+printf 'src\ttype\tdst\nu1\tbuys\tnobody\n' >unknown.tsv
+expect_exit 2 rhizome train g.rz --model table --valid unknown.tsv
+expect_says "unknown.tsv:2" nobody
+# A warning for each type with few vertices.
+expect_exit 0 rhizome train g.rz --model table --dim 4 --epochs 1 --negatives 2000 --json
+expect_says "--negatives 2000" "1500 vertices of the type 'user'" "--filter-negatives"
+expect_json out 'len(j["warnings"]) == 1'
+expect_exit 0 rhizome train g.rz --model table --dim 4 --epochs 1 --negatives 2000 --filter-negatives --json
+expect_json out 'j["warnings"] == []'
 expect_exit 1 rhizome train g.rz --model table --out-array first
 expect_says "--out-array" "first"
 expect_exit 6 rhizome train g.rz --model table --decoder mlp

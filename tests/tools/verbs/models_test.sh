@@ -8,16 +8,20 @@ cd "$work"
 
 rhizome models --json >models.json || fail "models"
 expect_json models.json '{"sage", "gcn", "gin", "gat", "gatv2", "commnet"} <= {m["name"] for m in j["models"]}'
-expect_json models.json 'all(m["source"] and any(o["name"] == "head" for o in m["options"]) for m in j["models"])'
+expect_json models.json 'all(m["source"] for m in j["models"])' \
+  'all(any(o["name"] == "head" for o in m["options"]) == m["network"] for m in j["models"])' \
+  '[m["name"] for m in j["models"] if not m["network"]] == ["table"]'
 rhizome models >models.txt || fail "models"
 grep -q -- '--heads N .*default: 4' models.txt || fail "the table lacks an option"
+grep -q "^table: a row of numbers for each vertex" models.txt || fail "tables are not listed: $(cat models.txt)"
+grep -A 20 "^all networks:" models.txt | grep -q -- "--head " || fail "options of all networks are not listed"
 
 rhizome generate planted --out demo --scale 8 --dim 6 >/dev/null || fail "generate"
 rhizome ingest demo.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \
   --array feat=demo/features.npy >/dev/null || fail "ingest"
 
 # --- each listed model trains and embeds under its name, with an option of its own if it has one
-for model in $(python3 -c 'import json; print(*(m["name"] for m in json.load(open("models.json"))["models"]))'); do
+for model in $(python3 -c 'import json; print(*(m["name"] for m in json.load(open("models.json"))["models"] if m["network"]))'); do
   rhizome train demo.rz --model "$model" --hidden 8 --epochs 1 --no-test --out "$model.st" --json >o.json ||
     fail "train --model $model"
   expect_json o.json 'j["network"]["kind"] and j["network"]["options"]["norm"] == "none"'
