@@ -24,6 +24,7 @@ void AddReportBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddAggregateBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddStepBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddInferBench(const Bench& bench, CLI::App& root, Session& session);
+[[gnu::weak]] void AddLinksBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddModelsBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddDepthBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddTrainBench(const Bench& bench, CLI::App& root, Session& session);
@@ -71,6 +72,9 @@ const Bench kBenches[] = {
      "Layerwise inference: chunk reads by layout and cache; speed and memory compared with PyTorch "
      "Geometric; resuming; a remote source; codecs",
      AddInferBench},
+    {"links",
+     "Embeddings and scores of all edges: layerwise compared with samplewise; GLISP's Figure 13",
+     AddLinksBench},
     {"models", "Accuracy of models on known data sets, compared with published values",
      AddModelsBench},
     {"depth", "Accuracy of models over depth and width, with full-graph training", AddDepthBench},

@@ -16,15 +16,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kMaxInferReportBytes = std::uint64_t{16} << 20;
-constexpr int kKilled = 128 + 9;
 constexpr std::uint64_t kRowsAtOnce = 65536;
-
-Result<std::string> ReadText(const Path& path) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                           ReadWholeFile(FileSystem::Posix(), path, kMaxInferReportBytes));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
 
 /// Writes the in-edges by target in vertex order, as the arrays that PyG and DGL call indptr and
 /// indices.
@@ -136,23 +128,6 @@ Status InferComparison::MakeModels() {
   return Status::Ok();
 }
 
-Result<Json> InferComparison::RunForJson(const std::vector<std::string>& command,
-                                         const std::string& name, bool killed) {
-  const ChildOutput output{.standard = scratch() / "report.json", .errors = scratch() / "errors"};
-  RHIZOME_ASSIGN_OR_RETURN(const int code, RunChild(command, output));
-  if (code == kKilled && killed) return Json::object();
-  if (code != 0) {
-    return Fail(Status::IoError(
-        fmt::format("{} exited with code {}{}; its output: {}", name, code,
-                    code == kKilled ? ", killed; perhaps it exceeded the memory limit" : "",
-                    ReadText(output.errors).value_or("nothing"))));
-  }
-  RHIZOME_ASSIGN_OR_RETURN(const std::string text, ReadText(output.standard));
-  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (report.is_discarded()) return Fail(Status::IoError(name + " printed no JSON object"));
-  return report;
-}
-
 Result<Json> InferComparison::Infer(const std::vector<std::string>& flags,
                                     std::optional<std::uint64_t> limit_bytes, double kill_after,
                                     const std::string& model) {
@@ -203,7 +178,7 @@ Result<Json> InferComparison::Infer(const std::vector<std::string>& flags,
     command.insert(command.begin(), shell.begin(), shell.end());
   }
   dropped_caches_ = DropPageCache() && dropped_caches_;
-  RHIZOME_ASSIGN_OR_RETURN(Json report, RunForJson(command, "infer", kill_after > 0));
+  RHIZOME_ASSIGN_OR_RETURN(Json report, RunForJson(command, "infer", scratch(), kill_after > 0));
   if (report.contains("base_memory_bytes")) base_bytes_ = report["base_memory_bytes"];
   return report;
 }
@@ -234,7 +209,7 @@ Result<Json> InferComparison::Peer(const std::vector<std::string>& flags,
                                       "--batches",
                                       std::to_string(options_.peer_batches)};
   command.insert(command.end(), flags.begin(), flags.end());
-  return RunForJson(command, "PyG");
+  return RunForJson(command, "PyG", scratch());
 }
 
 }  // namespace rhizome

@@ -54,8 +54,6 @@ class InferComparison {
   Status MakeModels();
   Path ModelFile(const std::string& model) const;
   Status WritePeerFiles(const JobControl& control);
-  Result<Json> RunForJson(const std::vector<std::string>& command, const std::string& name,
-                          bool killed = false);
 
   const BenchInferOptions options_;
   BenchGraph graph_;

@@ -16,8 +16,6 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kMaxTrainReportBytes = std::uint64_t{16} << 20;
-
 /// Reads all rows once through the page cache.
 Status WarmRows(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, store.OpenArray("feat"));
@@ -32,16 +30,6 @@ Status WarmRows(const Store& store) {
     }
   }
   return Status::Ok();
-}
-
-Status Failed(const Contestant& contestant, int code, const ChildOutput& output) {
-  std::string said = "nothing";
-  const auto bytes = ReadWholeFile(FileSystem::Posix(), output.errors, kMaxTrainReportBytes);
-  if (bytes && !bytes->empty())
-    said.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  return Status::IoError(
-      fmt::format("train ({}) exited with code {}{}; its output: {}", contestant.name, code,
-                  code == 137 ? ", killed; perhaps it exceeded the memory limit" : "", said));
 }
 
 /// Returns the array of features of a contestant.
@@ -95,16 +83,7 @@ Result<Json> TrainComparison::RunReport(const Contestant& contestant) {
   }
   dropped_caches_ = DropPageCache() && dropped_caches_;
   if (contestant.warm) RHIZOME_RETURN_IF_ERROR(WarmRows(store_));
-  const ChildOutput output{.standard = scratch_ / "report.json", .errors = scratch_ / "errors"};
-  RHIZOME_ASSIGN_OR_RETURN(const int code, RunChild(command, output));
-  if (code != 0) return Fail(Failed(contestant, code, output));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::vector<std::byte> bytes,
-      ReadWholeFile(FileSystem::Posix(), output.standard, kMaxTrainReportBytes));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (report.is_discarded()) return Fail(Status::IoError("train printed no JSON object"));
-  return report;
+  return RunForJson(command, fmt::format("train ({})", contestant.name), scratch_);
 }
 
 std::vector<std::string> TrainComparison::Command(const Contestant& contestant) const {

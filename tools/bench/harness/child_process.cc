@@ -8,7 +8,20 @@
 
 #include <cerrno>
 
+#include "storage/io/files.h"
+
 namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kMaxChildReportBytes = std::uint64_t{16} << 20;
+
+Result<std::string> ReadText(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                           ReadWholeFile(FileSystem::Posix(), path, kMaxChildReportBytes));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
 
 Result<int> RunChild(const std::vector<std::string>& arguments, const ChildOutput& output) {
   std::vector<char*> argv;
@@ -37,6 +50,25 @@ Result<int> RunChild(const std::vector<std::string>& arguments, const ChildOutpu
     if (errno != EINTR) return Fail(Status::FromErrno(errno, "wait for " + arguments[0]));
   }
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+Result<nlohmann::ordered_json> RunForJson(const std::vector<std::string>& arguments,
+                                          const std::string& name, const Path& scratch,
+                                          bool may_be_killed) {
+  const ChildOutput output{.standard = scratch / "report.json", .errors = scratch / "errors"};
+  RHIZOME_ASSIGN_OR_RETURN(const int code, RunChild(arguments, output));
+  if (code == kKilledChild && may_be_killed) return nlohmann::ordered_json::object();
+  if (code != 0) {
+    const std::string said = ReadText(output.errors).value_or("");
+    return Fail(Status::IoError(
+        fmt::format("{} exited with code {}{}; its output: {}", name, code,
+                    code == kKilledChild ? ", killed; perhaps it exceeded the memory limit" : "",
+                    said.empty() ? "nothing" : said)));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const std::string text, ReadText(output.standard));
+  auto report = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (report.is_discarded()) return Fail(Status::IoError(name + " printed no JSON object"));
+  return report;
 }
 
 }  // namespace rhizome
