@@ -152,7 +152,7 @@ void EachFeedField(Visit&& visit, Feed&... feed) {
         feed.cache_bytes...);
   visit(Option{"minibatch.feed.neighbor_cache_bytes", "neighbor-cache",
                "With `topology=direct`: memory for the lists that are read most; 0: none; default: "
-               "what `memory_bytes` leaves, at most 256M"}
+               "all lists if they fit into a quarter of `memory_bytes` and 256M, else none"}
             .As(kSize),
         feed.neighbor_cache_bytes...);
   visit(

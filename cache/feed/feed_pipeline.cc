@@ -165,6 +165,8 @@ class FeedPipeline::Impl {
   Status Schedule(Superbatch& superbatch);
   void EndReading();
   Result<std::optional<Superbatch>> SampleSuperbatch();
+  Status SampleTogether(std::span<const SeedBatch> batches, SuperbatchWriter& writer,
+                        Superbatch& superbatch);
   void RunReading();
   Status ReadAll();
   Status ReadSuperbatch(Superbatch superbatch);
@@ -308,18 +310,18 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
   superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", superbatch.number);
   RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
   while (seeds) {
-    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-    if (stopping_.load())
-      return Fail(Status::Interrupted("the minibatches are not needed any more"));
-    const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
-    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
-    RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
-    division_.AddStep(minibatch, superbatch.traces);
-    if (options_.on_sampled) options_.on_sampled(minibatch);
-    superbatch.costs.emplace_back().sample_seconds = timer.Stop();
-    if (superbatch.costs.size() == options_.superbatch) break;
-    RHIZOME_ASSIGN_OR_RETURN(seeds, next_seeds_());
-    if (seeds && seeds->begins_superbatch) begins_next_ = std::exchange(seeds, std::nullopt);
+    std::vector<SeedBatch> together;
+    while (seeds) {
+      together.push_back(*std::move(seeds));
+      if (superbatch.costs.size() + together.size() == options_.superbatch) {
+        seeds.reset();
+        break;
+      }
+      RHIZOME_ASSIGN_OR_RETURN(seeds, next_seeds_());
+      if (seeds && seeds->begins_superbatch) begins_next_ = std::exchange(seeds, std::nullopt);
+      if (together.size() >= options_.swept) break;
+    }
+    RHIZOME_RETURN_IF_ERROR(SampleTogether(together, writer, superbatch));
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
   RHIZOME_DCHECK(
@@ -327,6 +329,27 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
       (feeds_.empty() || superbatch.entries.size() == superbatch.traces.front().steps()));
   if (options_.on_drawn) options_.on_drawn();
   return std::optional<Superbatch>(std::move(superbatch));
+}
+
+/// Samples minibatches together and appends them to a superbatch.
+Status FeedPipeline::Impl::SampleTogether(std::span<const SeedBatch> batches,
+                                          SuperbatchWriter& writer, Superbatch& superbatch) {
+  RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+  if (stopping_.load()) return Status::Interrupted("the minibatches are not needed any more");
+  const StageTimer timer(options_.trace, Stage::kSample, sample_count_);
+  sample_count_ += batches.size();
+  const std::size_t first = superbatch.costs.size();
+  RHIZOME_RETURN_IF_ERROR(sampler_.SampleTogether(batches, [&](Minibatch& minibatch) -> Status {
+    RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
+    division_.AddStep(minibatch, superbatch.traces);
+    if (options_.on_sampled) options_.on_sampled(minibatch);
+    superbatch.costs.emplace_back();
+    return Status::Ok();
+  }));
+  const double seconds = timer.Stop() / static_cast<double>(batches.size());
+  for (std::size_t i = first; i < superbatch.costs.size(); ++i)
+    superbatch.costs[i].sample_seconds = seconds;
+  return Status::Ok();
 }
 
 void FeedPipeline::Impl::RunReading() {

@@ -71,6 +71,10 @@ struct FeedPipelineOptions {
   /// Maximum number of minibatches that are sampled ahead and scheduled together.
   /// SeedBatch::begins_superbatch can end a superbatch earlier.
   std::uint32_t superbatch = 1;
+
+  /// Maximum number of minibatches of a superbatch that are sampled together, in one sweep over the
+  /// lists for each hop, if the lists are on disk.
+  std::uint32_t swept = 1;
   Overlap overlap = Overlap::kAll;
 
   /// Completes a minibatch after its features were read; called on the reading thread. Empty: not

@@ -176,7 +176,8 @@ MemoryNeeds NeedsOf(const FeedJob& job, const InputDivision& division, bool list
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
-    needs.working_bytes += ListsOnDisk::WorkingBytes(edges);
+    needs.working_bytes += ListsOnDisk::WorkingBytes(job.pipeline.sampler.sampler, edges);
+    needs.swept_bytes = WithMargin(ListsOnDisk::SweptBytes(minibatch));
   }
   return needs;
 }
@@ -220,6 +221,7 @@ void TakeLarger(const MemoryNeeds& other, MemoryNeeds& needs) {
   needs.held_rows = std::max(needs.held_rows, other.held_rows);
   needs.working_bytes = std::max(needs.working_bytes, other.working_bytes);
   needs.schedule_bytes = std::max(needs.schedule_bytes, other.schedule_bytes);
+  needs.swept_bytes = std::max(needs.swept_bytes, other.swept_bytes);
 }
 
 /// Returns the seeds of the first validation minibatch of a plan that has one and is at its start.
@@ -494,6 +496,8 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const SeedStream& seeds, const Job
   made.profile = profile.report();
   made.pipeline.held_rows = made.memory.held_rows;
   made.pipeline.superbatch = made.memory.superbatch;
+  made.pipeline.swept = made.memory.swept;
+  made.needs.working_bytes += (made.memory.swept - 1) * made.needs.swept_bytes;
   if (made.memory.in_turn) {
     made.pipeline.overlap = Overlap::kChangeset;
   } else if (made.pipeline.overlap == Overlap::kChangeset) {

@@ -6,6 +6,7 @@
 
 #include "index/sample/joined_neighbors.h"
 #include "index/sample/sampled_directions.h"
+#include "index/sample/sampler_sweep.h"
 #include "index/topology/adjacency.h"
 #include "storage/base/stopwatch.h"
 #include "storage/section/section_file.h"
@@ -14,9 +15,12 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// Bytes per entry that a hop looks up: the entry and its row, the miss and its read, and the
+/// Bytes per entry that a window looks up: the entry and its row, the miss and its read, and the
 /// request.
 constexpr std::uint64_t kBytesPerEntry = 160;
+
+/// Read buffers of a window. The reads of a window are close together, so they are few and long.
+constexpr std::uint64_t kStagingBytes = std::uint64_t{4} << 20;
 
 /// Returns the share of a cache of `bytes` bytes that one side gets, in proportion to the size of
 /// its lists.
@@ -40,8 +44,25 @@ struct ScratchSink final : ByteSink {
 
 }  // namespace
 
-std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
-  return DirectNeighborsOptions().staging_bytes + edges * kBytesPerEntry;
+std::uint64_t ListsOnDisk::WorkingBytes(const SamplerOptions& sampling, std::uint64_t edges) {
+  const std::uint64_t windows = std::min(sampling.threads, kSweepWindows);
+  const std::uint64_t draws = std::min(edges, kSweepDraws);
+  // With all neighbours, a window may be the list of a hub.
+  const bool all = std::any_of(sampling.fanouts.begin(), sampling.fanouts.end(),
+                               [](std::int64_t fanout) { return fanout == kAllNeighbors; });
+  return windows * kStagingBytes + (windows * draws + (all ? edges - draws : 0)) * kBytesPerEntry;
+}
+
+std::uint64_t ListsOnDisk::SweptBytes(const Minibatch& minibatch) {
+  const auto if_any = [](const auto& values) {
+    return values.empty() ? 0 : sizeof(values.front());
+  };
+  const std::uint64_t expanded =
+      minibatch.hop_lists.empty() ? minibatch.hop_offsets.rbegin()[1] : minibatch.hop_lists.back();
+  return minibatch.rows.size() * sizeof(Row) +
+         minibatch.neighbors.size() * (sizeof(Row) + if_any(minibatch.types) +
+                                       if_any(minibatch.weights) + if_any(minibatch.edges)) +
+         expanded * (sizeof(SweptVertex) + sizeof(SweptDraws::List) + sizeof(std::uint64_t));
 }
 
 NeighborCache::Needs ListsOnDisk::CacheNeeds(const GraphSnapshot& graph, Direction direction) {
@@ -65,6 +86,7 @@ Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const GraphSnapshot& grap
   std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));
   DirectNeighborsOptions options;
   options.io.maker = io;
+  options.staging_bytes = kStagingBytes;
   const WalkedSides sides(graph, direction);
   for (std::size_t i = 0; i < sides.count(); ++i) {
     Side side{.direction = sides.direction(i)};

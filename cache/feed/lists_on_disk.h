@@ -11,6 +11,8 @@
 #include "rhizome/graph.h"
 #include "rhizome/job_control.h"
 #include "rhizome/job_report.h"
+#include "rhizome/loader.h"
+#include "rhizome/sampler.h"
 #include "rhizome/status.h"
 
 namespace rhizome {
@@ -25,9 +27,12 @@ inline namespace RHIZOME_API internal {
 /// Ownership: `graph` must outlive it.
 class ListsOnDisk {
  public:
-  /// Returns the memory that is needed beside the cache: read buffers, and the requests of a hop
-  /// that draws `edges` edges.
-  static std::uint64_t WorkingBytes(std::uint64_t edges);
+  /// Returns the memory that is needed beside the cache: read buffers, and the draws of the windows
+  /// that are read at once. A window has at most `edges` draws.
+  static std::uint64_t WorkingBytes(const SamplerOptions& sampling, std::uint64_t edges);
+
+  /// Returns the memory of each further minibatch that is sampled together with this one.
+  static std::uint64_t SweptBytes(const Minibatch& minibatch);
 
   /// Opens the lists. Returns null if they are in memory, where samplers read them directly.
   /// `cache_bytes`: 0 means no cache. `dump`: a file to which the cache is written and from which

@@ -29,9 +29,24 @@ Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) 
   return minibatch;
 }
 
+/// Returns whether the hops cover all rows in order, the lists cover all edges, and every edge
+/// refers to a row.
+bool IsWhole(const Minibatch& m) {
+  const std::vector<std::uint32_t>& offsets = m.offsets;
+  return m.hop_offsets.size() >= 2 && m.hop_offsets.front() == 0 &&
+         std::is_sorted(m.hop_offsets.begin(), m.hop_offsets.end()) &&
+         m.hop_offsets.back() == m.rows.size() &&
+         (!m.hop_lists.empty() || offsets.size() <= m.rows.size() + 1) && !offsets.empty() &&
+         offsets.front() == 0 && offsets.back() == m.neighbors.size() &&
+         std::is_sorted(offsets.begin(), offsets.end()) &&
+         std::all_of(m.neighbors.begin(), m.neighbors.end(),
+                     [&](std::uint32_t local) { return local < m.rows.size(); });
+}
+
 }  // namespace
 
-Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const {
+Result<Minibatch> MinibatchSampler::FromSubgraph(const SeedBatch& seeds,
+                                                 SampledSubgraph subgraph) const {
   if (subgraph.neighbors.size() > kMaxLocal) {
     return Fail(Status::InvalidArgument(
         fmt::format("a minibatch has {} edges, which is too many; use a smaller batch or fanout",
@@ -48,26 +63,9 @@ Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const
     minibatch.hop_lists = std::move(subgraph.hop_lists);
   if (options_.edge_types) minibatch.types = std::move(subgraph.types);
   if (options_.edge_weights) minibatch.weights = std::move(subgraph.weights);
+  RHIZOME_RETURN_IF_ERROR(Complete(seeds, minibatch));
   return minibatch;
 }
-
-namespace {
-
-/// Returns whether the hops cover all rows in order, the lists cover all edges, and every edge
-/// refers to a row.
-bool IsWhole(const Minibatch& m) {
-  const std::vector<std::uint32_t>& offsets = m.offsets;
-  return m.hop_offsets.size() >= 2 && m.hop_offsets.front() == 0 &&
-         std::is_sorted(m.hop_offsets.begin(), m.hop_offsets.end()) &&
-         m.hop_offsets.back() == m.rows.size() &&
-         (!m.hop_lists.empty() || offsets.size() <= m.rows.size() + 1) && !offsets.empty() &&
-         offsets.front() == 0 && offsets.back() == m.neighbors.size() &&
-         std::is_sorted(offsets.begin(), offsets.end()) &&
-         std::all_of(m.neighbors.begin(), m.neighbors.end(),
-                     [&](std::uint32_t local) { return local < m.rows.size(); });
-}
-
-}  // namespace
 
 DistinctRows DistinctRowsOf(std::span<const Row> rows) {
   DistinctRows distinct;
@@ -104,17 +102,64 @@ Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
   return made;
 }
 
-// Steps: (1) draw the subgraph with the sampler of the batch (training or validation), or use the
-// seeds alone without edges; (2) convert it to 32-bit numbers, with the requested edge attributes;
-// (3) fill the requested types and degrees of all vertices.
 Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
-  Minibatch minibatch;
-  if (sampler_ == nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(minibatch, SeedsOnly(*graph_, seeds));
-  } else {
-    RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph, DrawSubgraph(seeds));
-    RHIZOME_ASSIGN_OR_RETURN(minibatch, FromSubgraph(std::move(subgraph)));
+  std::optional<Minibatch> sampled;
+  RHIZOME_RETURN_IF_ERROR(SampleTogether({&seeds, 1}, [&sampled](Minibatch& minibatch) {
+    sampled = std::move(minibatch);
+    return Status::Ok();
+  }));
+  return *std::move(sampled);
+}
+
+Status MinibatchSampler::SampleTogether(std::span<const SeedBatch> batches,
+                                        const std::function<Status(Minibatch&)>& sink) const {
+  // Batches of training and of validation may have different samplers.
+  for (std::size_t begin = 0; begin < batches.size();) {
+    std::size_t end = begin + 1;
+    while (end < batches.size() && batches[end].is_valid == batches[begin].is_valid) ++end;
+    RHIZOME_RETURN_IF_ERROR(SampleRun(batches.subspan(begin, end - begin), sink));
+    begin = end;
   }
+  return Status::Ok();
+}
+
+// Steps: (1) draw the subgraphs with the sampler of the batches (training or validation), or use
+// the seeds alone without edges; (2) convert each to 32-bit numbers, with the requested edge
+// attributes; (3) fill the requested types and degrees of all vertices (Complete).
+Status MinibatchSampler::SampleRun(std::span<const SeedBatch> batches,
+                                   const std::function<Status(Minibatch&)>& sink) const {
+  if (sampler_ == nullptr) {
+    for (const SeedBatch& seeds : batches) {
+      RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, SeedsOnly(*graph_, seeds));
+      RHIZOME_RETURN_IF_ERROR(Complete(seeds, minibatch));
+      RHIZOME_RETURN_IF_ERROR(sink(minibatch));
+    }
+    return Status::Ok();
+  }
+  std::vector<std::vector<std::int64_t>> times(batches.size());
+  std::vector<std::vector<VertexPair>> left_out(batches.size());
+  std::vector<SampleRequest> requests;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const SeedBatch& seeds = batches[i];
+    RHIZOME_ASSIGN_OR_RETURN(times[i], TimesOf(seeds));
+    for (const MinibatchPair& pair : seeds.pairs)
+      if (seeds.leave_out)
+        left_out[i].push_back({seeds.vertices[pair.src], seeds.vertices[pair.dst]});
+    requests.push_back({.seeds = seeds.vertices,
+                        .seed_times = times[i],
+                        .batch = seeds.key,
+                        .left_out = left_out[i]});
+  }
+  return SamplerOf(batches.front())
+      .SampleTogether(requests, [&](std::size_t i, SampledSubgraph& subgraph) -> Status {
+        RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch,
+                                 FromSubgraph(batches[i], std::move(subgraph)));
+        return sink(minibatch);
+      });
+}
+
+/// Fills in everything that does not depend on edges.
+Status MinibatchSampler::Complete(const SeedBatch& seeds, Minibatch& minibatch) const {
   RHIZOME_DCHECK(IsWhole(minibatch));
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
@@ -126,19 +171,7 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   if (options_.degrees) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
   if (options_.weighted_degrees) FillWeightedDegrees(minibatch);
   if (seeds.leave_out) RHIZOME_RETURN_IF_ERROR(LeaveOutOfDegrees(minibatch));
-  return minibatch;
-}
-
-Result<SampledSubgraph> MinibatchSampler::DrawSubgraph(const SeedBatch& seeds) const {
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::int64_t> times, TimesOf(seeds));
-  const Sampler& sampler =
-      seeds.is_valid && valid_sampler_ != nullptr ? *valid_sampler_ : *sampler_;
-  std::vector<VertexPair> left_out;
-  for (const MinibatchPair& pair : seeds.pairs)
-    if (seeds.leave_out) left_out.push_back({seeds.vertices[pair.src], seeds.vertices[pair.dst]});
-  SampledSubgraph subgraph;
-  RHIZOME_RETURN_IF_ERROR(sampler.SampleInto(seeds.vertices, times, seeds.key, left_out, subgraph));
-  return subgraph;
+  return Status::Ok();
 }
 
 /// Returns the times of the seeds; empty unless the sampler is temporal.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,15 +68,26 @@ class MinibatchSampler {
   /// than 2^32 edges in one minibatch; any error of reading lists.
   Result<Minibatch> Sample(const SeedBatch& seeds) const;
 
+  /// Draws the subgraphs of several batches of seeds and passes them to `sink`, in order. Each is
+  /// the same as by Sample. Lists on disk are read in one sweep a hop (Sampler::SampleTogether).
+  /// Errors: as Sample; errors of `sink`, which end the call.
+  Status SampleTogether(std::span<const SeedBatch> batches,
+                        const std::function<Status(Minibatch&)>& sink) const;
+
  private:
   MinibatchSampler(const GraphSnapshot& graph, MinibatchSamplerOptions options)
       : graph_(&graph), options_(std::move(options)), row_types_(graph) {}
-  Result<SampledSubgraph> DrawSubgraph(const SeedBatch& seeds) const;
-  Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) const;
+  const Sampler& SamplerOf(const SeedBatch& seeds) const {
+    return seeds.is_valid && valid_sampler_ != nullptr ? *valid_sampler_ : *sampler_;
+  }
+  Result<Minibatch> FromSubgraph(const SeedBatch& seeds, SampledSubgraph subgraph) const;
+  Status Complete(const SeedBatch& seeds, Minibatch& minibatch) const;
   Status LeaveOutOfDegrees(Minibatch& minibatch) const;
   Status FillDegrees(Minibatch& minibatch) const;
   void FillWeightedDegrees(Minibatch& minibatch) const;
   Result<std::vector<std::int64_t>> TimesOf(const SeedBatch& seeds) const;
+  Status SampleRun(std::span<const SeedBatch> batches,
+                   const std::function<Status(Minibatch&)>& sink) const;
 
   const GraphSnapshot* graph_;
   MinibatchSamplerOptions options_;

@@ -21,8 +21,11 @@ constexpr std::uint64_t kMaxSuperbatch = 128;
 constexpr std::uint64_t kScheduleShare = 8;
 constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
 
-/// A neighbour cache uses at most 1/kNeighborShare of the remaining memory.
+/// A neighbour cache of all lists uses at most 1/kNeighborShare of the remaining memory.
 constexpr std::uint64_t kNeighborShare = 4;
+
+/// Minibatches that are sampled together use at most 1/kSweptShare of the remaining memory.
+constexpr std::uint64_t kSweptShare = 8;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 /// Knowledge of future accesses ends with every superbatch. In a superbatch shorter than this the
@@ -82,16 +85,24 @@ std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fi
   return tried.open_ended ? std::max(*tried.best, share) : *tried.best;
 }
 
-/// Returns the size of the neighbour cache in bytes: the caller's fixed value, else a share of the
-/// memory that remains after the job's minimum.
+/// Returns the size of the neighbour cache in bytes: the caller's fixed value, else all lists if
+/// they fit into a share of the memory that remains after the job's minimum. A cache of some lists
+/// saves less than the same memory in minibatches that are sampled together, or in rows.
 std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fixed,
                                  const MemoryNeeds& needs) {
   if (needs.neighbor_full_bytes == 0) return 0;
   if (fixed.neighbor_cache_bytes)
     return std::min(*fixed.neighbor_cache_bytes, needs.neighbor_full_bytes);
-  const std::uint64_t chosen = std::min(
-      {left_bytes / kNeighborShare, kDefaultNeighborCacheBytes, needs.neighbor_full_bytes});
-  return chosen < needs.neighbor_table_bytes ? 0 : chosen;
+  const std::uint64_t most = std::min(left_bytes / kNeighborShare, kDefaultNeighborCacheBytes);
+  return needs.neighbor_full_bytes <= most ? needs.neighbor_full_bytes : 0;
+}
+
+/// Returns the number of minibatches that `left_bytes` suffice to sample together. With all lists
+/// in memory there is nothing to gain.
+std::uint64_t MostSwept(std::uint64_t left_bytes, std::uint64_t neighbor_cache_bytes,
+                        const MemoryNeeds& needs) {
+  if (needs.swept_bytes == 0 || neighbor_cache_bytes >= needs.neighbor_full_bytes) return 1;
+  return 1 + std::min(left_bytes / kSweptShare, kDefaultSweptBytes) / needs.swept_bytes;
 }
 
 /// Margin added to the minimum that an error message reports. Jobs measure the memory that their
@@ -160,12 +171,16 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
         std::max(fixed.cache_bytes.value_or(std::min(kDefaultCacheBytes, needs.cacheable_bytes)),
                  needs.min_cache_bytes);
     const CacheFor same = [cache](std::uint64_t) { return std::optional(cache); };
-    return JobMemoryPlan{
-        .cache_bytes = cache,
-        .superbatch = ChooseSuperbatch(kDefaultScheduleBytes, fixed, needs, trial, same),
-        .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs),
-        .held_rows = needs.held_rows,
-        .in_turn = false};
+    const std::uint32_t superbatch =
+        ChooseSuperbatch(kDefaultScheduleBytes, fixed, needs, trial, same);
+    const std::uint64_t neighbors = NeighborCacheBytes(kNoLimit, fixed, needs);
+    return JobMemoryPlan{.cache_bytes = cache,
+                         .superbatch = superbatch,
+                         .neighbor_cache_bytes = neighbors,
+                         .held_rows = needs.held_rows,
+                         .swept = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                             superbatch, MostSwept(kNoLimit, neighbors, needs))),
+                         .in_turn = false};
   }
   const std::uint64_t cache_floor =
       std::max(fixed.cache_bytes.value_or(needs.min_cache_bytes), needs.min_cache_bytes);
@@ -187,8 +202,11 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
           ? left
           : std::max(left / kScheduleShare,
                      std::min(per_minibatch * kMinUsefulSuperbatch, left - needs.min_cache_bytes));
+  const std::uint64_t most_swept = MostSwept(left - per_minibatch, neighbors, needs);
+  // Memory of the schedules, and of the minibatches that are sampled together.
   const CacheFor cache_for = [&](std::uint64_t superbatch) -> std::optional<std::uint64_t> {
-    const std::uint64_t schedules = per_minibatch * superbatch;
+    const std::uint64_t schedules =
+        per_minibatch * superbatch + needs.swept_bytes * (std::min(superbatch, most_swept) - 1);
     if (fixed.cache_bytes) return schedules <= left ? std::optional(cache_floor) : std::nullopt;
     if (schedules + needs.min_cache_bytes > left) return std::nullopt;
     return std::max(std::min({left - schedules, kDefaultCacheBytes, needs.cacheable_bytes}),
@@ -196,11 +214,13 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   };
   const std::uint32_t superbatch = ChooseSuperbatch(budget, fixed, needs, trial, cache_for);
   const std::uint64_t cache = cache_for(superbatch).value_or(cache_floor);
-  return JobMemoryPlan{.cache_bytes = cache,
-                       .superbatch = superbatch,
-                       .neighbor_cache_bytes = neighbors,
-                       .held_rows = needs.held_rows,
-                       .in_turn = false};
+  return JobMemoryPlan{
+      .cache_bytes = cache,
+      .superbatch = superbatch,
+      .neighbor_cache_bytes = neighbors,
+      .held_rows = needs.held_rows,
+      .swept = static_cast<std::uint32_t>(std::min<std::uint64_t>(superbatch, most_swept)),
+      .in_turn = false};
 }
 
 }  // namespace internal

@@ -27,6 +27,9 @@ struct MemoryNeeds {
   std::uint64_t neighbor_full_bytes = 0;
   std::uint64_t neighbor_table_bytes = 0;
   std::uint64_t neighbor_build_bytes = 0;  ///< allocated before anything except held_bytes
+
+  /// If lists are on disk: for each further minibatch that is sampled together with others; else 0.
+  std::uint64_t swept_bytes = 0;
 };
 
 /// Values fixed by the caller. The plan keeps them.
@@ -54,15 +57,19 @@ struct JobMemoryPlan {
   std::uint32_t superbatch = 1;            ///< in minibatches
   std::uint64_t neighbor_cache_bytes = 0;  ///< 0: none
   std::uint64_t held_rows = 0;             ///< copied from MemoryNeeds
+  std::uint32_t swept = 1;                 ///< minibatches that are sampled together
   bool in_turn = false;
 };
 
 /// Largest cache size that is planned unless the caller fixes one.
 inline constexpr std::uint64_t kDefaultCacheBytes = std::uint64_t{1} << 30;
 
-/// Largest neighbour cache that is planned unless the caller fixes a size or the caches share
-/// memory.
+/// Largest neighbour cache of all lists that is planned unless the caller fixes a size or the caches
+/// share memory.
 inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} << 20;
+
+/// Most memory that minibatches use while they are sampled together, if there is no limit.
+inline constexpr std::uint64_t kDefaultSweptBytes = std::uint64_t{256} << 20;
 
 /// Divides `limit_bytes` (0: no limit), counted beyond the bare process, among superbatch
 /// schedules, cache and neighbour cache. Longer superbatches know more of the future and leave less

@@ -37,6 +37,37 @@ struct Read {
   std::uint64_t staging_offset = 0;
 };
 
+bool IsBefore(const Miss& a, const Miss& b) {
+  return std::tie(a.partition, a.offset_bytes) < std::tie(b.partition, b.offset_bytes);
+}
+
+/// Groups misses by partition, without another change of their order.
+void GroupByPartition(std::size_t partitions, std::vector<Miss>& misses) {
+  std::vector<std::size_t> next(partitions + 1, 0);
+  for (const Miss& miss : misses) ++next[miss.partition + 1];
+  for (std::size_t p = 0; p < partitions; ++p) next[p + 1] += next[p];
+  std::vector<Miss> grouped(misses.size());
+  for (const Miss& miss : misses) grouped[next[miss.partition]++] = miss;
+  misses.swap(grouped);
+}
+
+/// Sorts misses by partition and offset. The entries of a sweep are in the order of their lists on
+/// disk, so that only the draws within a list are out of place: they are inserted, which is several
+/// times faster than a sort. Entries in another order are sorted.
+void SortMisses(std::size_t partitions, std::vector<Miss>& misses) {
+  constexpr std::size_t kMovesOfEach = 8;
+  if (partitions > 1) GroupByPartition(partitions, misses);
+  std::size_t moves = kMovesOfEach * misses.size();
+  for (std::size_t i = 1; i < misses.size(); ++i) {
+    const Miss miss = misses[i];
+    std::size_t to = i;
+    for (; to > 0 && moves > 0 && IsBefore(miss, misses[to - 1]); --to, --moves)
+      misses[to] = misses[to - 1];
+    misses[to] = miss;
+    if (moves == 0) return std::sort(misses.begin(), misses.end(), IsBefore);
+  }
+}
+
 bool SameList(const EntryRef& a, const EntryRef& b) {
   return a.local == b.local && a.partition == b.partition;
 }
@@ -220,9 +251,7 @@ class DirectNeighbors::Impl {
     ListReads seen;
     std::vector<Miss> misses;
     RHIZOME_RETURN_IF_ERROR(FromCache(entries, rows, misses, seen));
-    std::sort(misses.begin(), misses.end(), [](const Miss& a, const Miss& b) {
-      return std::tie(a.partition, a.offset_bytes) < std::tie(b.partition, b.offset_bytes);
-    });
+    SortMisses(partitions_.size(), misses);
     {
       MutexLock lock(mutex_);
       ListReads::Each([](const char*, auto& sum, auto figure) { sum += figure; }, stats_, seen);

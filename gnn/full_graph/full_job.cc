@@ -166,7 +166,11 @@ FullJob::Fixed FullJob::FixedBytes() const {
   return {.process = kSlackBytes,
           .graph = job_.graph->vertex_count() * kBytesOfRow +
                    ScoreTable::BytesFor(job_.labels, job_.train.size() + job_.valid.size()) +
-                   (sides_->lists != nullptr ? 2 * ListsOnDisk::WorkingBytes(kSampledEdges) : 0),
+                   (sides_->lists != nullptr
+                        ? 2 * ListsOnDisk::WorkingBytes(
+                                  {.fanouts = {kAllNeighbors}, .threads = ThreadsOf(options_)},
+                                  kSampledEdges)
+                        : 0),
           .model = weights * kCopiesOfWeights};
 }
 

@@ -151,7 +151,9 @@ class Division {
   std::uint64_t WorkingBytes() const {
     return kInferSlackBytes + input_.pinned_bytes + sizes_.WorkingBytes(features_) +
            SamplerTableBytes(input_.graph, tried_.sampling.sampler) +
-           (input_.lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
+           (input_.lists_are_read
+                ? ListsOnDisk::WorkingBytes(tried_.sampling.sampler, kSampledEdges)
+                : 0);
   }
 
   const InferMemoryInput& input_;

@@ -118,7 +118,10 @@ void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& 
   report.maker = reads.maker;
   report.direct = reads.direct;
   report.mean_depth = reads.mean_depth;
-  if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
+  if (feed.pipeline.lists != nullptr) {
+    report.list_reads = feed.pipeline.lists->report();
+    report.list_reads->swept = feed.pipeline.swept;
+  }
 }
 
 Status EvaluateBestWeights(const OneTraining& one, std::uint64_t cache_bytes,

@@ -13,15 +13,10 @@
 #include <numeric>
 #include <utility>
 
-#include "index/base/parallel.h"
-#include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
 #include "index/sample/compressed_neighbors.h"
 #include "index/sample/joined_neighbors.h"
-#include "index/sample/sampler_draw.h"
-#include "index/sample/sampler_plan.h"
-#include "index/sample/sampler_scratch.h"
-#include "index/topology/adjacency.h"
+#include "index/sample/sampler_impl.h"
 #include "index/topology/vertex_order.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
@@ -29,9 +24,6 @@
 namespace rhizome {
 
 namespace {
-
-// Frontier vertices in one chunk. Their draws stay in the L2 cache until they are numbered.
-constexpr std::size_t kGrain = 256;
 
 // Chunks in flight for each thread: enough that no thread waits for the numbering of the previous
 // chunk.
@@ -58,10 +50,6 @@ void Append(const std::vector<T>& some, std::vector<T>& all) {
   all.insert(all.end(), some.begin(), some.end());
 }
 
-TypeId CountEdgeTypes(const GraphSnapshot& graph) {
-  return static_cast<TypeId>(std::max<std::size_t>(graph.edge_types().size(), 1));
-}
-
 /// Returns the reader of the lists in memory, of one direction or of both.
 Result<std::shared_ptr<const NeighborSource>> NeighborsOfSides(const GraphSnapshot& graph,
                                                                Direction direction) {
@@ -74,121 +62,34 @@ Result<std::shared_ptr<const NeighborSource>> NeighborsOfSides(const GraphSnapsh
 
 }  // namespace
 
-/// The implementation of Sampler. The frontier of a hop is processed in chunks. Any thread draws
-/// and looks up a chunk; then the chunks are numbered and appended in order, one at a time, while
-/// later ones are drawn. Only the numbering depends on the order, so the result does not depend on
-/// the threads.
-///
-/// A vertex's list is the concatenation of its partitions' lists, and positions are drawn over the
-/// whole. Each partition's share therefore has exactly the distribution that splitting the fanout
-/// first would give, with one stream of random numbers for each vertex. Positions are drawn for
-/// many vertices before any is looked up, so that the cache misses of the look-ups overlap.
-class Sampler::Impl {
- public:
-  Impl(std::shared_ptr<const GraphSnapshot> graph, std::shared_ptr<const DeltaView> view,
-       const SamplerOptions& options, SamplingPlan plan, std::unique_ptr<const DrawTables> tables,
-       std::shared_ptr<const NeighborSource> neighbors)
-      : graph_(std::move(graph)),
-        view_(std::move(view)),
-        sides_(*graph_, options.direction),
-        vertex_count_(graph_->vertex_count()),
-        options_(options),
-        plan_(std::move(plan)),
-        tables_(std::move(tables)),
-        source_(std::move(neighbors)),
-        out_types_(options.types_by_side && sides_.count() > 1 ? CountEdgeTypes(*graph_) : 0),
-        typed_(graph_->edge_types().size() > 1 || out_types_ > 0),
-        weighted_(graph_->info().weighted),
-        arena_(static_cast<int>(std::min<std::uint32_t>(options.threads, 1024))),
-        scratches_(vertex_count_, options.disjoint) {
-    for (std::uint32_t p = 0; p < graph_->partition_count(); ++p) {
-      partitions_.push_back(&graph_->partition(p));
-    }
-  }
-
-  Status Sample(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
-                std::uint64_t batch, std::span<const VertexPair> left_out, SampledSubgraph& out);
-
- private:
-  /// One hop of one call.
-  struct Hop {
-    FrontierSlice frontier;  // the whole frontier
-    SampleScratch& scratch;
-    SampledSubgraph& out;
-    bool induced = false;  ///< take all edges to numbered vertices, and add no vertices
-    std::size_t chunks() const { return (frontier.rows.size() + kGrain - 1) / kGrain; }
-  };
-
-  Status CheckSeeds(std::span<const VertexId> seeds,
-                    std::span<const std::int64_t> seed_times) const;
-  Status CheckDraws(std::size_t hop, std::size_t vertices) const;
-  void NumberSeeds(std::span<const VertexId> seeds, Numbering& numbering,
-                   SampledSubgraph& out) const;
-  Status RunHop(const Hop& hop);
-  Status RunLists(const Hop& hop);
-  Status Induce(SampleScratch& scratch, SampledSubgraph& out);
-  Status RunChunks(const Hop& hop);
-  Status RunWhole(const Hop& hop);
-  Status RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
-  void Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
-  bool Filters(const Hop& hop) const { return hop.induced || !hop.scratch.left_out.empty(); }
-  void Filter(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
-  void KeepKnown(const Numbering& numbering, SampleChunk& chunk) const;
-  Status LookUp(std::span<EntryRef> entries, std::span<Row> rows, LookUpScratch& scratch) const;
-  bool OfDelta(const EntryRef& entry) const {
-    return sides_.Within(entry.partition) == sides_.delta();
-  }
-  const Adjacency& PartitionOf(const EntryRef& entry) const {
-    return *partitions_[sides_.Within(entry.partition)];
-  }
-  void Annotate(SampleChunk& chunk) const;
-  TypeId TypeOf(const EntryRef& entry) const;
-  float WeightOf(const EntryRef& entry) const;
-  void AnnotateWeights(SampleChunk& chunk) const;
-  Status Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const;
-
-  const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
-  const std::shared_ptr<const DeltaView> view_;       // null if there is no delta
-  const WalkedSides sides_;
-  const std::uint64_t vertex_count_;
-  const SamplerOptions options_;
-  const SamplingPlan plan_;
-  const std::unique_ptr<const DrawTables> tables_;
-  const std::shared_ptr<const NeighborSource> source_;
-  const TypeId out_types_;  // added to the types of out-lists
-  const bool typed_;
-  const bool weighted_;
-  std::vector<const Adjacency*> partitions_;
-  TaskArena arena_;
-  SampleScratchPool scratches_;
-};
-
 // Samples a subgraph:
 // 1. numbers the seeds;
 // 2. runs one hop after another (RunHop) on the frontier of the previous hop. A hop draws entries
 //    (Pick), looks up their neighbours (LookUp), drops those that are left out (Filter), adds
 //    types, weights and edge ids (Annotate), and numbers the new vertices (Finish);
 // 3. with `induced`, replaces the drawn edges by all edges between the vertices (Induce).
-Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
-                             std::span<const std::int64_t> seed_times, std::uint64_t batch,
-                             std::span<const VertexPair> left_out, SampledSubgraph& out) {
+Status Sampler::Impl::Sample(const SampleRequest& request, SampledSubgraph& out) {
   Clear(out);
-  RHIZOME_RETURN_IF_ERROR(CheckSeeds(seeds, seed_times));
+  if (sweeps()) {
+    return SampleTogether({&request, 1}, [&out](std::size_t, SampledSubgraph& sampled) {
+      out = std::move(sampled);
+      return Status::Ok();
+    });
+  }
+  RHIZOME_RETURN_IF_ERROR(CheckSeeds(request));
   std::unique_ptr<SampleScratch> scratch = scratches_.Take();
-  NumberSeeds(seeds, scratch->numbering, out);
-  Status status = scratch->left_out.Set(*graph_->parts(), vertex_count_, left_out);
+  Status status = NumberSeeds(request, *scratch, out);
   for (std::size_t h = 0; status.ok() && h < plan_.size(); ++h) {
-    const std::size_t first = options_.frontier == Frontier::kOnce ? out.hop_offsets[h] : 0;
-    const auto begin = static_cast<std::ptrdiff_t>(first);
+    const auto begin = static_cast<std::ptrdiff_t>(FrontierOf(out, h));
     scratch->frontier.assign(out.rows.begin() + begin, out.rows.end());
     if (options_.disjoint) {
       scratch->subgraphs.assign(out.seed_of.begin() + begin, out.seed_of.end());
     }
     status = RunHop({.frontier = {.rows = scratch->frontier,
                                   .subgraphs = scratch->subgraphs,
-                                  .subgraph_time = seed_times,
+                                  .subgraph_time = request.seed_times,
                                   .requests = plan_[h],
-                                  .batch = batch,
+                                  .batch = request.batch,
                                   .hop = static_cast<std::uint32_t>(h)},
                      .scratch = *scratch,
                      .out = out});
@@ -199,6 +100,12 @@ Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
     Clear(out);
     return status;
   }
+  Complete(out);
+  return Status::Ok();
+}
+
+/// Adds the empty lists of the vertices that were not expanded.
+void Sampler::Impl::Complete(SampledSubgraph& out) const {
   if (options_.frontier == Frontier::kOnce) {
     out.offsets.resize(out.rows.size() + 1, out.neighbors.size());
   }
@@ -206,20 +113,19 @@ Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
                  out.hop_offsets.back() == out.rows.size());
   RHIZOME_DCHECK(std::is_sorted(out.hop_offsets.begin(), out.hop_offsets.end()));
   RHIZOME_DCHECK(!options_.disjoint || out.seed_of.size() == out.rows.size());
-  return Status::Ok();
 }
 
-Status Sampler::Impl::CheckSeeds(std::span<const VertexId> seeds,
-                                 std::span<const std::int64_t> seed_times) const {
+Status Sampler::Impl::CheckSeeds(const SampleRequest& request) const {
+  const std::span<const VertexId> seeds = request.seeds;
   if (seeds.size() >= Numbering::kNone) {
     return Status::InvalidArgument(fmt::format(
         "{} seeds in one batch are too many: at most 2^32 - 2 are possible", seeds.size()));
   }
-  if (seed_times.size() != (options_.times != nullptr ? seeds.size() : 0)) {
+  if (request.seed_times.size() != (options_.times != nullptr ? seeds.size() : 0)) {
     return Status::InvalidArgument(
         fmt::format("{} seeds with {} times; a temporal sampler needs a time for each seed, and "
                     "any other needs none",
-                    seeds.size(), seed_times.size()));
+                    seeds.size(), request.seed_times.size()));
   }
   for (const VertexId seed : seeds) {
     if (static_cast<std::uint64_t>(seed) >= vertex_count_) {
@@ -230,23 +136,26 @@ Status Sampler::Impl::CheckSeeds(std::span<const VertexId> seeds,
   return Status::Ok();
 }
 
-void Sampler::Impl::NumberSeeds(std::span<const VertexId> seeds, Numbering& numbering,
-                                SampledSubgraph& out) const {
+/// Begins a subgraph: numbers its seeds, and sets the edges to leave out.
+Status Sampler::Impl::NumberSeeds(const SampleRequest& request, SampleScratch& scratch,
+                                  SampledSubgraph& out) const {
+  const std::span<const VertexId> seeds = request.seeds;
   out.seed_locals.resize(seeds.size());
   std::vector<Row> rows(seeds.size());
   const GraphParts& parts = *graph_->parts();
   for (std::size_t i = 0; i < seeds.size(); ++i) rows[i] = parts.RowOf(seeds[i]);
   if (options_.disjoint) {
     for (std::size_t i = 0; i < seeds.size(); ++i) {
-      numbering.NumberIn(static_cast<std::uint32_t>(i), std::span(rows).subspan(i, 1),
-                         std::span(out.seed_locals).subspan(i, 1), out.rows, out.seed_of);
+      scratch.numbering.NumberIn(static_cast<std::uint32_t>(i), std::span(rows).subspan(i, 1),
+                                 std::span(out.seed_locals).subspan(i, 1), out.rows, out.seed_of);
     }
   } else {
-    numbering.Number(rows, out.seed_locals, out.rows);
+    scratch.numbering.Number(rows, out.seed_locals, out.rows);
   }
   out.hop_offsets = {0, out.rows.size()};
   out.hop_lists = {0};
   out.offsets = {0};
+  return scratch.left_out.Set(parts, vertex_count_, request.left_out);
 }
 
 Status Sampler::Impl::CheckDraws(std::size_t hop, std::size_t vertices) const {
@@ -265,9 +174,13 @@ Status Sampler::Impl::CheckDraws(std::size_t hop, std::size_t vertices) const {
 Status Sampler::Impl::RunHop(const Hop& hop) {
   RHIZOME_RETURN_IF_ERROR(CheckDraws(hop.frontier.hop, hop.frontier.rows.size()));
   RHIZOME_RETURN_IF_ERROR(RunLists(hop));
-  hop.out.hop_offsets.push_back(hop.out.rows.size());
-  hop.out.hop_lists.push_back(hop.out.offsets.size() - 1);
+  EndHop(hop.out);
   return Status::Ok();
+}
+
+void Sampler::Impl::EndHop(SampledSubgraph& out) const {
+  out.hop_offsets.push_back(out.rows.size());
+  out.hop_lists.push_back(out.offsets.size() - 1);
 }
 
 Status Sampler::Impl::RunLists(const Hop& hop) {
@@ -278,7 +191,7 @@ Status Sampler::Impl::RunLists(const Hop& hop) {
 // Replaces the drawn edges by all edges between the vertices of the sample. It processes some
 // vertices at a time, because it reads whole lists and keeps only a small part of them.
 Status Sampler::Impl::Induce(SampleScratch& scratch, SampledSubgraph& out) {
-  constexpr std::size_t kVertices = 16 * kGrain;
+  constexpr std::size_t kVertices = 16 * kSampleGrain;
   out.neighbors.clear();
   out.types.clear();
   out.weights.clear();
@@ -375,9 +288,9 @@ Status Sampler::Impl::RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk
 
 void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const {
   FrontierSlice slice = hop.frontier;
-  const std::size_t count = std::min(kGrain, slice.rows.size() - c * kGrain);
-  slice.rows = slice.rows.subspan(c * kGrain, count);
-  if (options_.disjoint) slice.subgraphs = slice.subgraphs.subspan(c * kGrain, count);
+  const std::size_t count = std::min(kSampleGrain, slice.rows.size() - c * kSampleGrain);
+  slice.rows = slice.rows.subspan(c * kSampleGrain, count);
+  if (options_.disjoint) slice.subgraphs = slice.subgraphs.subspan(c * kSampleGrain, count);
   if (hop.induced) {
     chunk.picker.PickAll(*tables_, slice.rows, chunk.entries, chunk.counts);
   } else {
@@ -391,7 +304,8 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
 void Sampler::Impl::Filter(const Hop& hop, std::size_t c, SampleChunk& chunk) const {
   if (hop.induced) KeepKnown(hop.scratch.numbering, chunk);
   if (hop.scratch.left_out.empty()) return;
-  const std::span<const Row> vertices = hop.frontier.rows.subspan(c * kGrain, chunk.counts.size());
+  const std::span<const Row> vertices =
+      hop.frontier.rows.subspan(c * kSampleGrain, chunk.counts.size());
   hop.scratch.left_out.Drop(vertices, chunk.counts, chunk.entries, chunk.rows);
 }
 
@@ -517,7 +431,7 @@ Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& c
   for (std::size_t i = 0; i < chunk.counts.size(); ++i) {
     if (options_.disjoint) {
       const std::size_t at = end - first_edge;
-      hop.scratch.numbering.NumberIn(hop.frontier.subgraphs[c * kGrain + i],
+      hop.scratch.numbering.NumberIn(hop.frontier.subgraphs[c * kSampleGrain + i],
                                      std::span(chunk.rows).subspan(at, chunk.counts[i]),
                                      locals.subspan(at, chunk.counts[i]), out.rows, out.seed_of);
     }
@@ -575,7 +489,8 @@ Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,
                                         std::span<const std::int64_t> seed_times,
                                         std::uint64_t batch) const try {
   SampledSubgraph out;
-  RHIZOME_RETURN_IF_ERROR(impl_->Sample(seeds, seed_times, batch, {}, out));
+  RHIZOME_RETURN_IF_ERROR(
+      impl_->Sample({.seeds = seeds, .seed_times = seed_times, .batch = batch}, out));
   return out;
 } catch (...) {
   return Fail(StatusOfException());
@@ -584,7 +499,7 @@ Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,
 Status Sampler::SampleInto(std::span<const VertexId> seeds,
                            std::span<const std::int64_t> seed_times, std::uint64_t batch,
                            SampledSubgraph& out) const try {
-  return impl_->Sample(seeds, seed_times, batch, {}, out);
+  return impl_->Sample({.seeds = seeds, .seed_times = seed_times, .batch = batch}, out);
 } catch (...) {
   return StatusOfException();
 }
@@ -592,7 +507,15 @@ Status Sampler::SampleInto(std::span<const VertexId> seeds,
 Status Sampler::SampleInto(std::span<const VertexId> seeds,
                            std::span<const std::int64_t> seed_times, std::uint64_t batch,
                            std::span<const VertexPair> left_out, SampledSubgraph& out) const try {
-  return impl_->Sample(seeds, seed_times, batch, left_out, out);
+  return impl_->Sample(
+      {.seeds = seeds, .seed_times = seed_times, .batch = batch, .left_out = left_out}, out);
+} catch (...) {
+  return StatusOfException();
+}
+
+Status Sampler::SampleTogether(std::span<const SampleRequest> requests,
+                               const SampleSink& sink) const try {
+  return impl_->SampleTogether(requests, sink);
 } catch (...) {
   return StatusOfException();
 }

@@ -155,7 +155,7 @@ void EntryPicker::PickUniform(const DrawTables& tables, const FrontierSlice& sli
       AppendAll(pieces, entries);
     } else if (degree > 0 && wanted > 0) {
       CounterRandom random({.seed = tables.seed,
-                            .batch = slice.batch,
+                            .batch = slice.BatchOf(i),
                             .vertex = lists_[i].vertex,
                             .hop = slice.hop,
                             .stream = 0,
@@ -181,12 +181,12 @@ void EntryPicker::PickList(const DrawTables& tables, const FrontierSlice& slice,
     pieces = typed_;
   }
   if (tables.times) {
-    tables.times->Cut(pieces, slice.subgraph_time[slice.subgraphs[i]], eligible_);
+    tables.times->Cut(pieces, slice.TimeOf(i), eligible_);
     pieces = eligible_;
   }
   if (LengthOf(pieces) == 0) return;
   CounterRandom random({.seed = tables.seed,
-                        .batch = slice.batch,
+                        .batch = slice.BatchOf(i),
                         .vertex = list.vertex,
                         .hop = slice.hop,
                         .stream = static_cast<std::uint32_t>(request.type + 1),

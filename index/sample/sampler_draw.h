@@ -45,6 +45,16 @@ struct FrontierSlice {
   std::span<const ListRequest> requests;        ///< draws of the hop
   std::uint64_t batch = 0;
   std::uint32_t hop = 0;
+
+  // If the vertices are of several subgraphs that are sampled together, parallel to `rows`, instead
+  // of `batch` and `subgraph_time`. Else empty.
+  std::span<const std::uint64_t> batches = {};
+  std::span<const std::int64_t> times = {};
+
+  std::uint64_t BatchOf(std::size_t i) const { return batches.empty() ? batch : batches[i]; }
+  std::int64_t TimeOf(std::size_t i) const {
+    return times.empty() ? subgraph_time[subgraphs[i]] : times[i];
+  }
 };
 
 /// Draws entries of the lists of frontier vertices. Holds scratch memory: use one instance for each

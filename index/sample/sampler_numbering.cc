@@ -56,16 +56,12 @@ void Numbering::NumberIn(std::uint32_t subgraph, std::span<const Row> drawn,
     const Row row = drawn[i];
     std::size_t slot = Find(subgraph, row);
     if (slots_[slot].local == kNone) {
-      if (2 * (used_ + 1) > slots_.size()) {
-        Grow();
-        slot = Find(subgraph, row);
-      }
-      slots_[slot] = {
-          .row = row, .subgraph = subgraph, .local = static_cast<std::uint32_t>(known.size())};
-      ++used_;
-      RHIZOME_DCHECK(2 * used_ <= slots_.size());
+      const auto local = static_cast<std::uint32_t>(known.size());
+      Insert(slot, subgraph, row, local);
       known.push_back(row);
       subgraph_of.push_back(subgraph);
+      locals[i] = local;
+      continue;
     }
     locals[i] = slots_[slot].local;
   }
@@ -79,6 +75,28 @@ std::size_t Numbering::Find(std::uint32_t subgraph, Row row) const {
     slot = (slot + 1) & mask;
   }
   return slot;
+}
+
+void Numbering::Restore(std::span<const Row> known, std::span<const std::uint32_t> subgraph_of) {
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto local = static_cast<std::uint32_t>(i);
+    if (disjoint_) {
+      Insert(Find(subgraph_of[i], known[i]), subgraph_of[i], known[i], local);
+    } else {
+      local_of_row_[static_cast<std::size_t>(known[i])] = local;
+    }
+  }
+}
+
+/// Numbers a row that has no number. `slot`: its free slot.
+void Numbering::Insert(std::size_t slot, std::uint32_t subgraph, Row row, std::uint32_t local) {
+  if (2 * (used_ + 1) > slots_.size()) {
+    Grow();
+    slot = Find(subgraph, row);
+  }
+  slots_[slot] = {.row = row, .subgraph = subgraph, .local = local};
+  ++used_;
+  RHIZOME_DCHECK(2 * used_ <= slots_.size());
 }
 
 void Numbering::Grow() {

@@ -31,6 +31,10 @@ class Numbering {
   void NumberIn(std::uint32_t subgraph, std::span<const Row> drawn, std::span<std::int64_t> locals,
                 std::vector<Row>& known, std::vector<std::uint32_t>& subgraph_of);
 
+  /// Gives the vertices of a sample their numbers again: the number of known[i] is i. There must be
+  /// no other numbers. `subgraph_of`: if disjoint, parallel to `known`.
+  void Restore(std::span<const Row> known, std::span<const std::uint32_t> subgraph_of);
+
   /// Returns whether a row has a number. Not for disjoint samples.
   bool Has(Row row) const { return local_of_row_[static_cast<std::size_t>(row)] != kNone; }
 
@@ -45,6 +49,7 @@ class Numbering {
   };
   std::size_t Find(std::uint32_t subgraph, Row row) const;
   void Grow();
+  void Insert(std::size_t slot, std::uint32_t subgraph, Row row, std::uint32_t local);
 
   const bool disjoint_;
   std::vector<std::uint32_t> local_of_row_;  // not disjoint

@@ -251,8 +251,8 @@ def train(
     ``eval_fanout``: Neighbours sampled in each layer for the validation set; default: as in training
     ``trace``: Write the times of all stages to this file, for chrome://tracing or Perfetto (JSON)
     ``cache_bytes``: Size of the feature cache; default: what ``memory`` leaves
-    ``neighbor_cache``: With ``topology="direct"``: memory for the lists that are read most; 0: none; default: what
-        ``memory`` leaves, at most 256M
+    ``neighbor_cache``: With ``topology="direct"``: memory for the lists that are read most; 0: none; default: all lists
+        if they fit into a quarter of ``memory`` and 256M, else none
     ``superbatch``: Number of minibatches that are sampled ahead and scheduled together; default: "auto"
     ``overlap``: Stages that overlap. all: sample a superbatch during training on the previous one; changeset: during
         its scheduling only, so that the caches of lists and of rows use the memory in turn; none: read each row when

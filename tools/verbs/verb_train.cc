@@ -218,11 +218,11 @@ std::string DescribeTrain(const Json& f) {
   if (f.contains("topology")) {
     const Json& lists = f["topology"];
     text += fmt::format(
-        "lists from disk: {} reads, {}, {:.1f} in flight; {} lists requested, {} of them in the "
-        "neighbour cache ({}, filled at the start)\n",
+        "lists from disk: {} reads, {}, {:.1f} in flight; sampled together: {}; {} lists "
+        "requested, {} of them in the neighbour cache ({}, filled at the start)\n",
         WithCommas(lists["reads"]), HumanBytes(lists["bytes_read"]),
-        lists["mean_depth"].get<double>(), WithCommas(lists["lists"]), Percent(lists["hit_rate"]),
-        HumanBytes(lists["neighbor_cache_bytes"]));
+        lists["mean_depth"].get<double>(), lists["swept"].get<int>(), WithCommas(lists["lists"]),
+        Percent(lists["hit_rate"]), HumanBytes(lists["neighbor_cache_bytes"]));
   }
   if (f.contains("test")) text += "test edges:\n" + RanksTable(f["test"]);
   return text + Described(f) + next;
@@ -234,6 +234,7 @@ Json ListsJson(const ListReadsReport& lists) {
   json["neighbor_cache_lists"] = lists.cached_lists;
   json["neighbor_cache_seconds"] = lists.cache_seconds;
   json["neighbor_cache_loads"] = lists.cache_loads;
+  json["swept"] = lists.swept;
   return json;
 }
 

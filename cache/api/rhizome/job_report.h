@@ -133,6 +133,7 @@ struct ListReadsReport : ListReads {
   std::uint64_t cached_lists = 0;  ///< lists in it
   double cache_seconds = 0;        ///< time to build the cache
   std::uint64_t cache_loads = 0;   ///< number of loads from its dump (Overlap::kChangeset)
+  std::uint32_t swept = 1;         ///< minibatches that were sampled together, in one sweep a hop
 };
 
 }  // namespace rhizome

@@ -63,7 +63,9 @@ struct FeedOptions {
   /// Size of the row cache; default: what the memory limit leaves, or up to 1 GiB without a limit.
   std::optional<std::uint64_t> cache_bytes = {};
 
-  /// For lists on disk: size of the neighbour cache; default: chosen, up to 256 MiB; 0: none.
+  /// For lists on disk: size of the neighbour cache; 0: none. Default: all lists if they fit into a
+  /// quarter of the memory and into 256 MiB, or in turn with the row cache (Overlap::kChangeset);
+  /// else none, and several minibatches are sampled together in sweeps over the lists.
   std::optional<std::uint64_t> neighbor_cache_bytes = {};
 
   /// Number of minibatches that are sampled ahead and scheduled together. 0: chosen by a trial of

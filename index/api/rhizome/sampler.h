@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -161,6 +162,21 @@ struct SampledSubgraph {
   }
 };
 
+/// A subgraph to sample. The spans are borrowed for the call.
+struct SampleRequest {
+  std::span<const VertexId> seeds = {};
+  std::span<const std::int64_t> seed_times = {};  ///< of a temporal sampler: the time of each seed
+  std::uint64_t batch = 0;                        ///< selects the random numbers
+
+  /// Pairs of vertices. The edges between the two ends are left out, in either direction and of any
+  /// type (VertexPair::type is ignored); nothing is reached through them. They are dropped after
+  /// drawing, so a vertex may have fewer neighbours than the fanout.
+  std::span<const VertexPair> left_out = {};
+};
+
+/// Receives the subgraph of the request with this index; it may be moved from.
+using SampleSink = std::function<Status(std::size_t request, SampledSubgraph& subgraph)>;
+
 /// One drawn entry of a partition's array of neighbours. A sampler that traverses both directions
 /// of a graph that is not symmetric requests entries of out-lists with their partition, and entries
 /// of in-lists with their partition + Graph::partition_count() + 1.
@@ -229,13 +245,21 @@ class Sampler {
   Status SampleInto(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
                     std::uint64_t batch, SampledSubgraph& out) const;
 
-  /// As above, without the edges between the two ends of any pair in `left_out`, in either
-  /// direction and of any type (VertexPair::type is ignored); nothing is reached through them. They
-  /// are dropped after drawing, so a vertex may have fewer neighbours than the fanout. Errors: also
-  /// kInvalidArgument, an end out of range.
+  /// As above, without the edges between the two ends of any pair in `left_out`
+  /// (SampleRequest::left_out). Errors: also kInvalidArgument, an end out of range.
   Status SampleInto(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
                     std::uint64_t batch, std::span<const VertexPair> left_out,
                     SampledSubgraph& out) const;
+
+  /// Samples several subgraphs, each as SampleInto does, and passes them to `sink` in order. If the
+  /// lists are on disk, each hop of all subgraphs is drawn in one sweep over the lists, which reads
+  /// fewer bytes the more subgraphs there are.
+  /// Memory: all subgraphs of the call are in memory at once, and the draws of a hop: about 20
+  /// bytes an edge and 30 a vertex. Lists in memory: one subgraph at a time.
+  /// Errors: as SampleInto; errors of `sink`, which end the call.
+  /// Source: AGNES processes a block of the disk for all minibatches of a hyperbatch. Draws are
+  /// keyed by vertex here, so that the order of the sweep does not affect them.
+  Status SampleTogether(std::span<const SampleRequest> requests, const SampleSink& sink) const;
 
  private:
   class Impl;

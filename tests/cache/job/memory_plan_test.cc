@@ -1,0 +1,81 @@
+#include "cache/job/memory_plan.h"
+
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+/// Needs of a job whose lists are on disk.
+MemoryNeeds ListsOnDiskNeeds(std::uint64_t lists_bytes) {
+  return {.working_bytes = 100 * kMiB,
+          .schedule_bytes = 4 * kMiB,
+          .cacheable_bytes = 4096 * kMiB,
+          .minibatches = 1000,
+          .neighbor_full_bytes = lists_bytes,
+          .neighbor_table_bytes = kMiB,
+          .neighbor_build_bytes = kMiB,
+          .swept_bytes = 3 * kMiB};
+}
+
+std::uint64_t TotalOf(const JobMemoryPlan& plan, const MemoryNeeds& needs) {
+  return needs.held_bytes + needs.working_bytes + plan.neighbor_cache_bytes + plan.cache_bytes +
+         plan.superbatch * needs.schedule_bytes + (plan.swept - 1) * needs.swept_bytes;
+}
+
+TEST(MemoryPlanTest, MinibatchesAreSampledTogetherWhenTheListsDoNotFit) {
+  const MemoryNeeds needs = ListsOnDiskNeeds(4096 * kMiB);
+  std::uint32_t before = 1;
+  for (const std::uint64_t limit : {160 * kMiB, 300 * kMiB, 1000 * kMiB, 2000 * kMiB}) {
+    const auto plan = PlanMemory(limit, {}, needs);
+    ASSERT_OK(plan);
+    EXPECT_FALSE(plan->in_turn);
+    EXPECT_EQ(plan->neighbor_cache_bytes, 0U);
+    EXPECT_GE(plan->swept, before);
+    EXPECT_LE(plan->swept, plan->superbatch);
+    EXPECT_LE(TotalOf(*plan, needs), limit);
+    before = plan->swept;
+  }
+  EXPECT_GT(before, 20U);
+  const auto free = PlanMemory(0, {}, needs);
+  ASSERT_OK(free);
+  EXPECT_GT(free->swept, 20U);
+  EXPECT_LE(free->swept, free->superbatch);
+}
+
+TEST(MemoryPlanTest, ASuperbatchOfTheCallerLimitsThem) {
+  const MemoryNeeds needs = ListsOnDiskNeeds(4096 * kMiB);
+  const auto plan = PlanMemory(2000 * kMiB, {.superbatch = 7}, needs);
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->superbatch, 7U);
+  EXPECT_EQ(plan->swept, 7U);
+  const auto with_cache =
+      PlanMemory(400 * kMiB, {.cache_bytes = 200 * kMiB, .superbatch = 7}, needs);
+  ASSERT_OK(with_cache);
+  EXPECT_EQ(with_cache->cache_bytes, 200 * kMiB);
+  EXPECT_LE(TotalOf(*with_cache, needs), 400 * kMiB);
+}
+
+TEST(MemoryPlanTest, ListsThatFitAreCachedAndNotSwept) {
+  const MemoryNeeds needs = ListsOnDiskNeeds(50 * kMiB);
+  const auto plan = PlanMemory(1000 * kMiB, {}, needs);
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->neighbor_cache_bytes, 50 * kMiB);
+  EXPECT_EQ(plan->swept, 1U);
+  const auto none = PlanMemory(1000 * kMiB, {.neighbor_cache_bytes = 0, .in_turn = false}, needs);
+  ASSERT_OK(none);
+  EXPECT_EQ(none->neighbor_cache_bytes, 0U);
+  EXPECT_GT(none->swept, 1U);
+}
+
+TEST(MemoryPlanTest, ListsInMemoryAreNotSwept) {
+  MemoryNeeds needs = ListsOnDiskNeeds(0);
+  needs.swept_bytes = 0;
+  const auto plan = PlanMemory(1000 * kMiB, {}, needs);
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->swept, 1U);
+}
+
+}  // namespace
+}  // namespace rhizome
