@@ -64,8 +64,8 @@ struct JobMemoryPlan {
 /// Largest cache size that is planned unless the caller fixes one.
 inline constexpr std::uint64_t kDefaultCacheBytes = std::uint64_t{1} << 30;
 
-/// Largest neighbour cache of all lists that is planned unless the caller fixes a size or the caches
-/// share memory.
+/// Largest neighbour cache of all lists that is planned unless the caller fixes a size or the
+/// caches share memory.
 inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} << 20;
 
 /// Most memory that minibatches use while they are sampled together, if there is no limit.
