@@ -38,10 +38,15 @@ TEST(MemoryPlanTest, MinibatchesAreSampledTogetherWhenTheListsDoNotFit) {
     before = plan->swept;
   }
   EXPECT_GT(before, 20U);
-  const auto free = PlanMemory(0, {}, needs);
-  ASSERT_OK(free);
-  EXPECT_GT(free->swept, 20U);
-  EXPECT_LE(free->swept, free->superbatch);
+  // Without a limit, all lists are in memory while a superbatch is sampled.
+  const auto in_turn = PlanMemory(0, {}, needs);
+  ASSERT_OK(in_turn);
+  EXPECT_TRUE(in_turn->in_turn);
+  EXPECT_EQ(in_turn->swept, 1U);
+  const auto beside = PlanMemory(0, {.in_turn = false}, needs);
+  ASSERT_OK(beside);
+  EXPECT_GT(beside->swept, 20U);
+  EXPECT_LE(beside->swept, beside->superbatch);
 }
 
 TEST(MemoryPlanTest, ASuperbatchOfTheCallerLimitsThem) {
