@@ -121,12 +121,12 @@ Status ComputeRows(const TrainOptions& options,
 
 /// Ranks the test edges by the published rows, or else by rows that are removed afterwards.
 Result<LinkEvaluation> RankTest(const TestLinks& test, const TrainOptions& options,
-                                std::uint64_t base_bytes, const JobControl& control) {
-  if (!options.link.out_array.empty()) return test.Rank(options, base_bytes, control);
+                                std::uint64_t held_bytes, const JobControl& control) {
+  if (!options.link.out_array.empty()) return test.Rank(options, held_bytes, control);
   std::optional<LinkEvaluation> found;
   const auto take = [&](const InferResult& result) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const LinkTable table, LinkTable::OfRows(result.graph, result.array));
-    RHIZOME_ASSIGN_OR_RETURN(found, test.RankBy(table, options, base_bytes, control));
+    RHIZOME_ASSIGN_OR_RETURN(found, test.RankBy(table, options, held_bytes, control));
     return Status::Ok();
   };
   RHIZOME_RETURN_IF_ERROR(ComputeRows(options, take, control));
@@ -162,8 +162,7 @@ Result<TrainReport> TrainLinks(const TrainOptions& given, const JobControl& cont
   links.reset();
   if (!array.empty()) RHIZOME_RETURN_IF_ERROR(ComputeRows(given, {}, control));
   if (!test.empty()) {
-    RHIZOME_ASSIGN_OR_RETURN(report.link_test,
-                             RankTest(test, given, report.base_memory_bytes, control));
+    RHIZOME_ASSIGN_OR_RETURN(report.link_test, RankTest(test, given, report.memory.held, control));
   }
   return report;
 }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "cache/job/process_memory.h"
 #include "gnn/links/known_edges.h"
 #include "gnn/links/rank_links.h"
 #include "index/links/link_file.h"
@@ -27,16 +26,18 @@ PairSource SourceOf(const std::vector<VertexPair>& edges) {
 
 /// Returns the options of an evaluation with the rest of the training's memory. Test edges were
 /// checked before the training; rows of vertices that were added since are zeros.
-LinkEvaluationOptions EvaluationOptions(const TrainOptions& options, std::uint64_t base_bytes) {
+LinkEvaluationOptions EvaluationOptions(const TrainOptions& options, std::uint64_t held_bytes) {
   // Stacks and heaps of threads, and buffers of readers.
   constexpr std::uint64_t kUncounted = std::uint64_t{12} << 20;
+  // A training that fits into its memory must not fail at the end: it has freed more than this.
+  constexpr std::uint64_t kLeastBytes = std::uint64_t{8} << 20;
   LinkEvaluationOptions evaluation{.array = options.link.out_array,
                                    .decoder = options.job.out,
                                    .allow_leaked = true,
                                    .allow_stale = true,
                                    .threads = options.resources.threads};
   if (const std::uint64_t limit = options.resources.memory_bytes; limit != 0)
-    evaluation.memory_bytes = BytesLeft(limit, HeldBytes(base_bytes) + kUncounted);
+    evaluation.memory_bytes = std::max(kLeastBytes, BytesLeft(limit, held_bytes + kUncounted));
   return evaluation;
 }
 
@@ -91,20 +92,20 @@ LinkEvaluationEdges TestLinks::Edges() const {
   return edges;
 }
 
-Result<LinkEvaluation> TestLinks::Rank(const TrainOptions& options, std::uint64_t base_bytes,
+Result<LinkEvaluation> TestLinks::Rank(const TrainOptions& options, std::uint64_t held_bytes,
                                        const JobControl& control) const {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead, {}));
   // Only the lists of test edges are read.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(std::as_const(*store), {.topology = TopologyPlace::kLazy}));
-  return RankLinks(*graph, EvaluationOptions(options, base_bytes), Edges(), control);
+  return RankLinks(*graph, EvaluationOptions(options, held_bytes), Edges(), control);
 }
 
 Result<LinkEvaluation> TestLinks::RankBy(const LinkTable& table, const TrainOptions& options,
-                                         std::uint64_t base_bytes,
+                                         std::uint64_t held_bytes,
                                          const JobControl& control) const {
-  return RankTable(table, EvaluationOptions(options, base_bytes), Edges(), control);
+  return RankTable(table, EvaluationOptions(options, held_bytes), Edges(), control);
 }
 
 }  // namespace internal

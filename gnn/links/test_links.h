@@ -30,14 +30,15 @@ class TestLinks {
   bool empty() const { return test_.empty(); }
 
   /// Ranks the test edges by the published array `out_array` and the decoder of the file `out`,
-  /// with the edges of `valid` as known edges. `base_bytes`: memory of the process before the
-  /// training. Errors: as LinkScores::Evaluate.
-  Result<LinkEvaluation> Rank(const TrainOptions& options, std::uint64_t base_bytes,
+  /// with the edges of `valid` as known edges. `held_bytes`: the part of
+  /// ResourceOptions::memory_bytes that the training has not freed.
+  /// Errors: as LinkScores::Evaluate.
+  Result<LinkEvaluation> Rank(const TrainOptions& options, std::uint64_t held_bytes,
                               const JobControl& control) const;
 
   /// As Rank, by rows that are not an array of the store.
   Result<LinkEvaluation> RankBy(const LinkTable& table, const TrainOptions& options,
-                                std::uint64_t base_bytes, const JobControl& control) const;
+                                std::uint64_t held_bytes, const JobControl& control) const;
 
  private:
   Status CheckLeaks(const GraphSnapshot& graph) const;

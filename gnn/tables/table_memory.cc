@@ -33,7 +33,8 @@ std::uint64_t FixedBytes(const TableJob& job, const RowTableOptions& table, std:
   const std::uint64_t values = 2 * job.batches->max_rows() * job.dim() * sizeof(float);
   const std::uint64_t types = job.graph->vertex_types().size();
   return values + table.staging_bytes + BookkeepingBytes(table) +
-         LinkStep::Bytes(job.batching, types, job.dim()) + TableValidation::Bytes(job, threads) +
+         LinkStep::Bytes(job.batching, types, job.dim()) +
+         TableValidation::Bytes(job, table.row_bytes, threads) +
          (job.filter ? job.filter->bytes() : 0);
 }
 

@@ -52,6 +52,9 @@ class TableTraining {
   /// Writes the results.
   Status Finish(const Path& folder);
 
+  /// Memory of the process before the cache was opened.
+  std::uint64_t held_bytes() const { return memory_.held_bytes; }
+
   /// Frees the cache and the table. Nothing else may follow.
   void FreeMemory() {
     cache_.reset();
@@ -234,24 +237,22 @@ void TableTraining::TakeCounts() {
   table_counted_ = table;
 }
 
-/// Ranks the validation edges after an epoch for which this is asked for. The rows that this reads
-/// are not counted as the epoch's.
+/// Ranks the validation edges after an epoch for which this is asked for. Changed rows are written
+/// first and remain in the cache; they count as the epoch's. What is read here does not.
 Status TableTraining::MeasureIfDue() {
-  TakeCounts();
   const std::uint64_t number = progress_.epoch + 1;
   const bool due = number % options_.learning.eval_every == 0 || number == options_.learning.epochs;
   if (!validation_ || !due) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(
-      progress_.current.mrr_sampled,
-      validation_->Measure(*cache_, progress_.relations, memory_.lookahead, arena_, control_));
-  const TableCacheStats now = cache_->stats();
-  counted_.rows_requested = now.rows_requested;
-  counted_.rows_read = now.rows_read;
-  table_counted_.read_bytes = cache_->table_stats().read_bytes;
+  RHIZOME_ASSIGN_OR_RETURN(RowTable* const table, cache_->Flush());
+  TakeCounts();
+  RHIZOME_ASSIGN_OR_RETURN(progress_.current.mrr_sampled,
+                           validation_->Measure(*table, progress_.relations, arena_, control_));
+  table_counted_ = cache_->table_stats();
   return Status::Ok();
 }
 
 void TableTraining::EndEpoch() {
+  TakeCounts();
   TableModelEpoch& epoch = progress_.current;
   epoch.loss /= 2 * static_cast<double>(std::max<std::uint64_t>(epoch.edges, 1));
   progress_.reports.push_back(std::exchange(epoch, {}));
@@ -308,8 +309,7 @@ Result<TrainReport> TrainTable(const TrainOptions& options, const JobControl& co
   scratch->RemoveAtEnd();
   if (!test.empty()) {
     training.FreeMemory();
-    RHIZOME_ASSIGN_OR_RETURN(report.link_test,
-                             test.Rank(options, table.base_memory_bytes, control));
+    RHIZOME_ASSIGN_OR_RETURN(report.link_test, test.Rank(options, training.held_bytes(), control));
   }
   table.peak_memory_bytes = PeakResidentBytes();
   return report;
