@@ -57,7 +57,12 @@ struct Flag {
   bool is_boolean = false;
 };
 
-Flag FlagOf(const FieldMention& mention) {
+/// Returns whether `verb` has a flag of the same name as a field, such as --dim of `train`.
+bool HasFlag(const CLI::App* verb, std::string_view field) {
+  return verb != nullptr && verb->get_option_no_throw("--" + std::string(field)) != nullptr;
+}
+
+Flag FlagOf(const FieldMention& mention, const CLI::App* verb) {
   const std::string_view field = mention.field.name;
   for (const FlagOfValue& known : kValues) {
     if (known.field != field || known.value != mention.value) continue;
@@ -67,7 +72,7 @@ Flag FlagOf(const FieldMention& mention) {
   Flag flag{.name = std::string(field), .is_boolean = mention.field.is_boolean};
   const auto* const named = std::find_if(
       kFlags.begin(), kFlags.end(), [&](const FlagOfField& known) { return known.field == field; });
-  if (named != kFlags.end()) flag.name = named->flag;
+  if (named != kFlags.end() && !HasFlag(verb, field)) flag.name = named->flag;
   std::replace(flag.name.begin(), flag.name.end(), '_', '-');
   if (mention.value) flag.value = *mention.value;
   return flag;
@@ -105,7 +110,7 @@ std::optional<std::string> FlagOfPath(std::string_view path) {
 
 std::string SpellFlags(std::string_view message, const CLI::App* verb) {
   return SpellFields(message, [verb](const FieldMention& mention) -> std::optional<std::string> {
-    if (!IsPath(mention)) return Given(FlagOf(mention), verb);
+    if (!IsPath(mention)) return Given(FlagOf(mention, verb), verb);
     const std::optional<std::string> flag = FlagOfPath(mention.field.name);
     if (!flag) return std::nullopt;
     return Given({.name = *flag}, verb);

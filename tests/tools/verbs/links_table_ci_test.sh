@@ -116,6 +116,16 @@ for decoder in dot distmult transe rotate; do
   expect_exit 0 rhizome score g.rz --array $decoder --decoder $decoder.st --all-edges --out scores.npy
 done
 
+# --- Stores without in-lists, and a type with one vertex.
+expect_exit 0 rhizome ingest out.rz --edges edges.tsv --nodes nodes.tsv --directions out
+expect_exit 1 rhizome train out.rz --model table --dim 4 --filter-negatives
+expect_says "in-lists" "--directions both"
+(cat nodes.tsv && printf 'x\tonly\n') >more_nodes.tsv
+(cat edges.tsv && printf 'u1\tbuys\tx\n') >more_edges.tsv
+expect_exit 0 rhizome ingest one.rz --edges more_edges.tsv --nodes more_nodes.tsv
+expect_exit 1 rhizome train one.rz --model table --dim 4
+expect_says "--negatives" "'only' has one vertex"
+
 # --- What is refused.
 refused() {
   local says=$1
@@ -123,7 +133,8 @@ refused() {
   expect_exit 1 rhizome train g.rz --model table "$@"
   expect_says "$says"
 }
-refused "even number" --dim 15 --decoder complex
+refused "rhizome: invalid_argument: --dim is 15" --dim 15 --decoder complex
+refused "even number" --dim 15 --decoder rotate
 refused "there is no decoder 'circle'" --decoder circle
 refused "has none" --decoder dot --reciprocal
 refused "--fanout has no effect with --model table" --fanout 5,5
