@@ -42,7 +42,7 @@ def main():
         torch.set_default_dtype(torch.float64)
         torch.set_num_threads(1)
         oracle = FullGraphOracle(folder, torch, seed)
-        models = json.loads(rhizome("models", "--json"))["models"]
+        models = [model for model in json.loads(rhizome("models", "--json"))["models"] if model["network"]]
         drawn = make_graph(folder, np.random.default_rng(seed))
         cases = [(drawn, kind, arguments) for kind, arguments in cases_of(models) if takes(kind, arguments)]
         cases.append((drawn, "gcn", ["--layers", 4, "--residual"]))

@@ -264,7 +264,7 @@ def main():
         torch.set_default_dtype(torch.float64)
         torch.set_num_threads(1)
         oracle = Oracle(folder, torch, seed)
-        models = json.loads(rhizome("models", "--json"))["models"]
+        models = [model for model in json.loads(rhizome("models", "--json"))["models"] if model["network"]]
         drawn = make_graph(folder, np.random.default_rng(seed))
         rng = np.random.default_rng(seed + 1)
         typed = {model["name"] for model in models if model["typed"]}

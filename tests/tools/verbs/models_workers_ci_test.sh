@@ -15,7 +15,7 @@ rhizome generate planted --out demo --scale 11 --edge-factor 6 --dim 16 --seed 5
 rhizome ingest g.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \
   --array feat=demo/features.npy --partitions 3 --chunk-rows 128 >/dev/null || fail "ingest"
 rhizome models --json >models.json || fail "models"
-models=$(python3 -c 'import json; print(*(m["name"] for m in json.load(open("models.json"))["models"]))')
+models=$(python3 -c 'import json; print(*(m["name"] for m in json.load(open("models.json"))["models"] if m["network"]))')
 [ -n "$models" ] || fail "no model is registered"
 
 for model in $models; do
