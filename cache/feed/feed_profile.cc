@@ -176,7 +176,10 @@ MemoryNeeds NeedsOf(const FeedJob& job, const InputDivision& division, bool list
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
-    needs.working_bytes += ListsOnDisk::WorkingBytes(job.pipeline.sampler.sampler, edges);
+    const MinibatchSamplerOptions& sampling = job.pipeline.sampler;
+    needs.working_bytes += std::max(
+        ListsOnDisk::WorkingBytes(sampling.sampler, edges),
+        ListsOnDisk::WorkingBytes(sampling.valid_sampler.value_or(sampling.sampler), edges));
     needs.swept_bytes = WithMargin(ListsOnDisk::SweptBytes(minibatch));
   }
   return needs;

@@ -48,8 +48,11 @@ std::uint64_t ListsOnDisk::WorkingBytes(const SamplerOptions& sampling, std::uin
   const std::uint64_t windows = std::min(sampling.threads, kSweepWindows);
   const std::uint64_t draws = std::min(edges, kSweepDraws);
   // With all neighbours, a window may be the list of a hub.
-  const bool all = std::any_of(sampling.fanouts.begin(), sampling.fanouts.end(),
-                               [](std::int64_t fanout) { return fanout == kAllNeighbors; });
+  const auto has_all = [](const std::vector<std::int64_t>& fanouts) {
+    return std::find(fanouts.begin(), fanouts.end(), kAllNeighbors) != fanouts.end();
+  };
+  const bool all = has_all(sampling.fanouts) || std::any_of(sampling.typed_fanouts.begin(),
+                                                            sampling.typed_fanouts.end(), has_all);
   return windows * kStagingBytes + (windows * draws + (all ? edges - draws : 0)) * kBytesPerEntry;
 }
 

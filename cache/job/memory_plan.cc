@@ -97,12 +97,13 @@ std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fi
   return needs.neighbor_full_bytes <= most ? needs.neighbor_full_bytes : 0;
 }
 
-/// Returns the number of minibatches that `left_bytes` suffice to sample together. With all lists
-/// in memory there is nothing to gain.
-std::uint64_t MostSwept(std::uint64_t left_bytes, std::uint64_t neighbor_cache_bytes,
-                        const MemoryNeeds& needs) {
+/// Returns how many minibatches of a superbatch are sampled together within `room_bytes`. With all
+/// lists in memory there is nothing to gain.
+std::uint32_t SweptOf(std::uint64_t superbatch, std::uint64_t room_bytes,
+                      std::uint64_t neighbor_cache_bytes, const MemoryNeeds& needs) {
   if (needs.swept_bytes == 0 || neighbor_cache_bytes >= needs.neighbor_full_bytes) return 1;
-  return 1 + std::min(left_bytes / kSweptShare, kDefaultSweptBytes) / needs.swept_bytes;
+  return static_cast<std::uint32_t>(
+      std::min(superbatch, 1 + std::min(room_bytes, kDefaultSweptBytes) / needs.swept_bytes));
 }
 
 /// Margin added to the minimum that an error message reports. Jobs measure the memory that their
@@ -178,8 +179,7 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
                          .superbatch = superbatch,
                          .neighbor_cache_bytes = neighbors,
                          .held_rows = needs.held_rows,
-                         .swept = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-                             superbatch, MostSwept(kNoLimit, neighbors, needs))),
+                         .swept = SweptOf(superbatch, kNoLimit, neighbors, needs),
                          .in_turn = false};
   }
   const std::uint64_t cache_floor =
@@ -202,11 +202,17 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
           ? left
           : std::max(left / kScheduleShare,
                      std::min(per_minibatch * kMinUsefulSuperbatch, left - needs.min_cache_bytes));
-  const std::uint64_t most_swept = MostSwept(left - per_minibatch, neighbors, needs);
-  // Memory of the schedules, and of the minibatches that are sampled together.
+  // The minibatches that are sampled together use a share of the memory, if the rest of the job
+  // leaves it.
+  const auto swept_of = [&](std::uint64_t superbatch) {
+    const std::uint64_t taken =
+        per_minibatch * superbatch + (fixed.cache_bytes ? 0 : needs.min_cache_bytes);
+    return SweptOf(superbatch, std::min(left / kSweptShare, BytesLeft(left, taken)), neighbors,
+                   needs);
+  };
   const CacheFor cache_for = [&](std::uint64_t superbatch) -> std::optional<std::uint64_t> {
     const std::uint64_t schedules =
-        per_minibatch * superbatch + needs.swept_bytes * (std::min(superbatch, most_swept) - 1);
+        per_minibatch * superbatch + needs.swept_bytes * (swept_of(superbatch) - 1);
     if (fixed.cache_bytes) return schedules <= left ? std::optional(cache_floor) : std::nullopt;
     if (schedules + needs.min_cache_bytes > left) return std::nullopt;
     return std::max(std::min({left - schedules, kDefaultCacheBytes, needs.cacheable_bytes}),
@@ -214,13 +220,12 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   };
   const std::uint32_t superbatch = ChooseSuperbatch(budget, fixed, needs, trial, cache_for);
   const std::uint64_t cache = cache_for(superbatch).value_or(cache_floor);
-  return JobMemoryPlan{
-      .cache_bytes = cache,
-      .superbatch = superbatch,
-      .neighbor_cache_bytes = neighbors,
-      .held_rows = needs.held_rows,
-      .swept = static_cast<std::uint32_t>(std::min<std::uint64_t>(superbatch, most_swept)),
-      .in_turn = false};
+  return JobMemoryPlan{.cache_bytes = cache,
+                       .superbatch = superbatch,
+                       .neighbor_cache_bytes = neighbors,
+                       .held_rows = needs.held_rows,
+                       .swept = swept_of(superbatch),
+                       .in_turn = false};
 }
 
 }  // namespace internal

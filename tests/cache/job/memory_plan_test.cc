@@ -62,6 +62,30 @@ TEST(MemoryPlanTest, ASuperbatchOfTheCallerLimitsThem) {
   EXPECT_LE(TotalOf(*with_cache, needs), 400 * kMiB);
 }
 
+/// Under any limit that suffices, with any values of the caller.
+TEST(MemoryPlanTest, NoPlanExceedsTheLimit) {
+  MemoryNeeds needs = ListsOnDiskNeeds(4096 * kMiB);
+  for (const std::uint64_t min_cache : {std::uint64_t{0}, 30 * kMiB}) {
+    needs.min_cache_bytes = min_cache;
+    for (const std::uint32_t superbatch : {0U, 1U, 9U, 64U}) {
+      for (const bool sized : {false, true}) {
+        FixedMemory fixed{.superbatch = superbatch, .in_turn = false};
+        if (sized) fixed.cache_bytes = 50 * kMiB;
+        std::uint32_t planned = 0;
+        for (std::uint64_t limit = 100 * kMiB; limit < 700 * kMiB; limit += kMiB) {
+          const auto plan = PlanMemory(limit, fixed, needs);
+          if (!plan) continue;
+          ++planned;
+          ASSERT_LE(TotalOf(*plan, needs), limit)
+              << "superbatch " << superbatch << ", fixed cache " << sized;
+          ASSERT_GE(plan->swept, 1U);
+        }
+        EXPECT_GT(planned, 100U);
+      }
+    }
+  }
+}
+
 TEST(MemoryPlanTest, ListsThatFitAreCachedAndNotSwept) {
   const MemoryNeeds needs = ListsOnDiskNeeds(50 * kMiB);
   const auto plan = PlanMemory(1000 * kMiB, {}, needs);

@@ -28,6 +28,7 @@ void AddLinksBench(const Bench& bench, CLI::App& root, Session& session) {
                             flags, RunBenchLinks);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
+  verb->get_option("--fanout")->default_str("15,10");
   verb->add_option("--relations", options.graph.relations,
                    "Edge types of the generated graph, drawn at random; 0: no types")
       ->check(CLI::Range(0, 32768))
