@@ -242,7 +242,8 @@ Status Sampler::Impl::RunChunks(const Hop& hop) {
   return status;
 }
 
-// Runs a hop for a source that sorts and coalesces look-ups: first all draws, then one look-up.
+// Runs an induced hop for a source that sorts and coalesces look-ups: first all entries, then one
+// look-up. Other hops of such a source are swept (sampler_sweep.cc).
 Status Sampler::Impl::RunWhole(const Hop& hop) {
   SampleScratch& scratch = hop.scratch;
   const std::size_t count = hop.chunks();
@@ -254,10 +255,7 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
       arena_.execute([&] { ParallelFor(count, body); });
     }
   };
-  for_each([&](std::size_t c) {
-    Pick(hop, c, scratch.chunks[c]);
-    if (!Filters(hop)) Annotate(scratch.chunks[c]);
-  });
+  for_each([&](std::size_t c) { Pick(hop, c, scratch.chunks[c]); });
   scratch.hop_entries.clear();
   for (std::size_t c = 0; c < count; ++c) Append(scratch.chunks[c].entries, scratch.hop_entries);
   scratch.hop_rows.resize(scratch.hop_entries.size());
@@ -268,10 +266,8 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
     const auto last = first + static_cast<std::ptrdiff_t>(chunk.entries.size());
     chunk.rows.assign(first, last);
     first = last;
-    if (Filters(hop)) {
-      Filter(hop, c, chunk);
-      Annotate(chunk);
-    }
+    Filter(hop, c, chunk);
+    Annotate(chunk);
     RHIZOME_RETURN_IF_ERROR(Finish(hop, c, chunk));
   }
   return Status::Ok();

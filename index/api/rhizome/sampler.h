@@ -199,9 +199,10 @@ class NeighborSource {
   /// Errors: any error of reading; the sample then fails with it.
   virtual Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const = 0;
 
-  /// If true, a sampler calls LookUp once for all entries of a hop, which a source on disk can sort
-  /// and coalesce. If false, it calls LookUp chunk by chunk from all its threads, while the entries
-  /// are in the processor's cache.
+  /// If true, a sampler sweeps over the lists: it calls LookUp for many lists at once, in ascending
+  /// order of rows, from a few threads, so that a source on disk can coalesce its reads. If false,
+  /// it calls LookUp chunk by chunk from all its threads, while the entries are in the processor's
+  /// cache.
   virtual bool wants_whole_hops() const { return false; }
 };
 
