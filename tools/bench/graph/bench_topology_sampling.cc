@@ -51,19 +51,20 @@ Result<Drawn> SampleTopologyTurn(const Sampler& sampler, const GraphSnapshot& gr
     requests.push_back({.seeds = seeds.back(), .batch = b});
   }
   Drawn drawn;
+  WorkClock clock;  // restarts after each sum, which is not timed
   const SampleSink add = [&](std::size_t, const SampledSubgraph& subgraph) {
+    drawn.seconds += clock.seconds();
+    drawn.cpu_seconds += clock.cpu_seconds();
     drawn.edges += subgraph.neighbors.size();
     for (const std::int64_t neighbor : subgraph.neighbors)
       drawn.sum = drawn.sum * 0x9E3779B97F4A7C15U +
                   static_cast<std::uint64_t>(subgraph.rows[static_cast<std::size_t>(neighbor)]);
+    clock = WorkClock();
     return control.CheckCancelled();
   };
   const std::size_t at_once = together ? requests.size() : 1;
-  const WorkClock clock;
   for (std::size_t b = 0; b < requests.size(); b += at_once)
     RHIZOME_RETURN_IF_ERROR(sampler.SampleTogether(std::span(requests).subspan(b, at_once), add));
-  drawn.seconds = clock.seconds();
-  drawn.cpu_seconds = clock.cpu_seconds();
   return drawn;
 }
 
