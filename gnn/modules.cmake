@@ -32,13 +32,27 @@ if(RHIZOME_GNN)
     target_link_options(rhizome_torch INTERFACE -Wl,-rpath-link,${folder})
   endforeach()
 
-  # The wheel contains its own fmt headers, which do not fit the system's libfmt: header-only here.
+  # The wheel contains its own fmt headers, which do not fit the system's libfmt. This include root comes before them.
+  get_target_property(fmt_headers fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+  set(fmt_root ${PROJECT_BINARY_DIR}/include/fmt)
+  file(MAKE_DIRECTORY ${fmt_root})
+  file(CREATE_LINK ${fmt_headers}/fmt ${fmt_root}/fmt SYMBOLIC)
+  add_library(rhizome_fmt INTERFACE)
+  target_include_directories(rhizome_fmt INTERFACE ${fmt_root})
+  target_link_libraries(rhizome_fmt INTERFACE fmt::fmt)
   rhizome_layer(gnn
     MODULES ${gnn_modules}
     DESCRIPTION "training and inference; libtorch"
     USES storage index cache cuda
     BATCH 12
-    PRIVATE_LIBS rhizome_torch TBB::tbb fmt::fmt-header-only nlohmann_json::nlohmann_json Threads::Threads)
+    PRIVATE_LIBS rhizome_fmt rhizome_torch TBB::tbb nlohmann_json::nlohmann_json Threads::Threads)
+  # The headers of libtorch, from `ops` on, which is the first module that includes them.
+  target_precompile_headers(rhizome_gnn_ops PRIVATE ${standard_headers} ${PROJECT_SOURCE_DIR}/gnn/ops/torch.h)
+  foreach(module IN LISTS rhizome_gnn_modules)
+    if(NOT module MATCHES "_(options|ops)$")
+      target_precompile_headers(${module} REUSE_FROM rhizome_gnn_ops)
+    endif()
+  endforeach()
   set(gnn_objects)
   foreach(module IN LISTS rhizome_gnn_modules)
     list(APPEND gnn_objects $<TARGET_OBJECTS:${module}>)
@@ -46,14 +60,14 @@ if(RHIZOME_GNN)
   list(APPEND gnn_objects $<TARGET_OBJECTS:rhizome_device_rows>)
   add_library(rhizome_gnn_shared SHARED ${gnn_objects})
   add_library(rhizome::gnn ALIAS rhizome_gnn_shared)
-  target_link_libraries(rhizome_gnn_shared PUBLIC rhizome PRIVATE rhizome_torch TBB::tbb
+  target_link_libraries(rhizome_gnn_shared PUBLIC rhizome PRIVATE rhizome_fmt rhizome_torch TBB::tbb
     Threads::Threads)
   rhizome_exports(rhizome_gnn_shared)
 
   # The GNN layer as a static library with all of its symbols, as rhizome_engine.
   add_library(rhizome_gnn_engine STATIC EXCLUDE_FROM_ALL ${gnn_objects})
   set_target_properties(rhizome_gnn_engine PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(rhizome_gnn_engine PUBLIC rhizome_engine rhizome_torch TBB::tbb
+  target_link_libraries(rhizome_gnn_engine PUBLIC rhizome_engine rhizome_fmt rhizome_torch TBB::tbb
     Threads::Threads)
   target_include_directories(rhizome_gnn_engine INTERFACE ${rhizome_gnn_roots} ${rhizome_cuda_roots})
   # Installed files name no folder of this checkout, which may be deleted. A libtorch in the checkout is then

@@ -89,7 +89,7 @@ if(RHIZOME_CLI)
   set(bench_targets rhizome_bench)
   if(RHIZOME_GNN)
     rhizome_tools_module(bench/gnn "${before}")
-    target_link_libraries(rhizome_tools_bench_gnn PRIVATE rhizome_torch fmt::fmt-header-only)
+    target_link_libraries(rhizome_tools_bench_gnn PRIVATE rhizome_fmt rhizome_torch)
     target_include_directories(rhizome_tools_bench_gnn PRIVATE ${rhizome_gnn_roots} ${rhizome_cuda_roots})
     rhizome_bench_program(rhizome-bench-gnn rhizome_tools_bench_gnn rhizome_gnn_engine)
     set_target_properties(rhizome_bench_gnn PROPERTIES
