@@ -69,8 +69,10 @@ std::string DescribeResult(const TrainReport& report, const TrainingPageFacts& f
   page += Paragraph(text);
   if (!report.model.empty()) page += Paragraph("The weights are in " + report.model + ".");
   const TaskMetrics& metrics = report.metrics;
-  if (Measured(metrics).metrics == nullptr)
+  if (Measured(metrics).metrics == nullptr) {
+    if (report.link_test) return page;
     return page + Paragraph("The kept weights were not evaluated with all neighbours.", "soft");
+  }
   HtmlTable table({1, 2, 3});
   table.Head({"with all neighbours", "train", "validation", "test"});
   for (const Metric metric : MetricsOf(report.task)) {
@@ -85,6 +87,31 @@ std::string DescribeResult(const TrainReport& report, const TrainingPageFacts& f
                           Percent(*report.majority_accuracy) + " on the test set.",
                       "soft");
   return page;
+}
+
+/// Describes the ranks of the test edges of a training on links.
+std::string DescribeLinkTest(const LinkEvaluation& found) {
+  HtmlTable table({1, 2, 3, 4, 5, 6});
+  table.Head({"ends", "ranks", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"});
+  const auto add = [&](const std::string& name, const LinkRanks& ranks) {
+    const LinkFigures& figures = ranks.realistic;
+    table.Add({name, WithCommas(ranks.ranks), fmt::format("{:.4f}", figures.mrr),
+               Percent(figures.hits_at_1), Percent(figures.hits_at_3), Percent(figures.hits_at_10),
+               fmt::format("{:.1f}", figures.mean_rank)});
+  };
+  add("all", found.all);
+  if (found.unseen_ends != 0) add("without unseen ends", found.without_unseen);
+  add("destinations", found.dst);
+  add("sources", found.src);
+  if (found.by_type.size() > 1)
+    for (const auto& [type, ranks] : found.by_type) add(found.edge_types[type], ranks);
+  std::string text = fmt::format(
+      "Each end of {} test edges is ranked among all vertices of its type; ends of other known "
+      "edges do not count, and equal scores count half.",
+      WithCommas(found.edges));
+  if (found.leaked_edges != 0)
+    text += fmt::format(" {} of these edges are in the store.", WithCommas(found.leaked_edges));
+  return Heading("The test edges") + table.ToString("links") + Paragraph(text, "soft");
 }
 
 std::string DrawAll(const std::vector<Chart>& charts) {
@@ -325,11 +352,12 @@ std::string DescribeIgnored(const TrainReport& report) {
 
 std::string TrainingPage(const TrainReport& report, const TrainingPageFacts& facts) {
   const std::string title = fmt::format("Training of {} on {}", report.network.kind, facts.store);
-  return HtmlPage(title, fmt::format("<h1>{}</h1>\n", Escaped(title)) +
-                             DescribeResult(report, facts) + DescribeCurves(report) +
-                             DescribeDetails(report) + DescribeSeedsOf(report) +
-                             DescribeNetwork(report) + DescribeCosts(report) +
-                             DescribeIgnored(report) + DescribeOptions(facts));
+  return HtmlPage(title,
+                  fmt::format("<h1>{}</h1>\n", Escaped(title)) + DescribeResult(report, facts) +
+                      (report.link_test ? DescribeLinkTest(*report.link_test) : "") +
+                      DescribeCurves(report) + DescribeDetails(report) + DescribeSeedsOf(report) +
+                      DescribeNetwork(report) + DescribeCosts(report) + DescribeIgnored(report) +
+                      DescribeOptions(facts));
 }
 
 }  // namespace rhizome

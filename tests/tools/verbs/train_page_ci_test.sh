@@ -65,7 +65,8 @@ wanted = {"classes": (["metrics", "confusion", "classes", "seeds"], 8, 0),
           "flags": (["metrics", "classes"], 10, 0),
           "numbers": (["metrics", "columns"], 8, 2),
           "many": (["metrics", "classes"], 8, 1),
-          "untested": (["seeds"], 8, 0)}[name]
+          "untested": (["seeds"], 8, 0),
+          "links": (["links", "seeds"], 8, 0)}[name]
 
 class Page(html.parser.HTMLParser):
     def __init__(self):
@@ -102,4 +103,17 @@ page flags --labels flags
 page numbers --labels numbers
 page many --labels many
 page untested --no-test
+
+# The ranks of test edges are those of the JSON report.
+store='<b id=evil>&"held.rz'
+rhizome ingest "$store" --edges demo/edges.npy --array feat=demo/features.npy --hold-out test=.1 >/dev/null || fail "ingest, held out"
+page links --task link --dim 8 --negatives 16 --test "$store.test.tsv.zst" --json
+python3 - <<'PY' || fail "the ranks of the page links"
+import json
+test, page = json.load(open("out"))["test"], open("links.html").read()
+row = page[page.index("<table class=\"links\">"):]
+row = row[row.index("<td>all</td>"):].split("</tr>")[0]
+for figure in (f"{test['ranks']:,}", f"{test['mrr']:.4f}", f"{100 * test['hits']['10']:.1f} %", f"{test['mean_rank']:.1f}"):
+    assert f">{figure}<" in row, (figure, row)
+PY
 finish
