@@ -36,23 +36,23 @@ show $rhizome neighbors $store dog.n.01 --type hypernym
 
 step "Training a 2-layer GraphSAGE: features remain on disk, with a 12 MiB cache that knows the coming reads"
 train=(train $store --model sage --layers 2 --hidden 128 --fanout 10,10 --batch-size 1000 --epochs 10 --lr 0.01
-  --dropout 0.3 --cache belady --cache-bytes 12M --memory 1G)
+  --dropout 0.3 --set cache-bytes=12M --memory 1G)
 show $rhizome "${train[@]}" --out $folder/sage.safetensors
 
 step "The same model without edges, for comparison"
-show $rhizome "${train[@]}" --no-edges --job no-edges --json >$folder/no-edges.json
+show $rhizome "${train[@]}" --set no-edges=true --job no-edges --json >$folder/no-edges.json
 
 step "The embedding of every synset, computed layer by layer"
-show $rhizome infer $store --model-file $folder/sage.safetensors --out embedding --cache-bytes 12M --memory 1G \
+show $rhizome infer $store --model-file $folder/sage.safetensors --out embedding --set cache-bytes=12M --memory 1G \
   --json >$folder/infer.json
 printf '\nWhich of 45 lexicographer files is a synset in? Accuracy on the test set:\n'
 printf '  GraphSAGE, all neighbours     %s\n' "$(percent "$(field $folder/infer.json test_accuracy)")"
 printf '  the same model without edges  %s\n' "$(percent "$(field $folder/no-edges.json test_accuracy)")"
 printf '  always the most common class  %s\n' "$(percent "$(field $folder/no-edges.json majority_accuracy)")"
 
-step "A second model learns which synsets are linked: rows whose products predict the edges"
-show $rhizome train $store --task link --model sage --layers 2 --hidden 128 --dim 128 --fanout 10,10 --negatives 512 \
-  --batch-size 1000 --epochs 2 --lr 0.01 --memory 1G --job links --out $folder/links.safetensors --out-array linked
+step "A second model learns which synsets are linked: a row for each, whose products predict the edges"
+show $rhizome train $store --task link --model table --dim 128 --decoder dot --negatives 512 --batch-size 1000 \
+  --optimizer adagrad --lr 0.1 --epochs 5 --memory 1G --job links --out $folder/links.safetensors --out-array linked
 
 step "Nearest synsets: by the rows that know the links, and by the words of the gloss alone"
 for word in dog.n.01 guitar.n.01 run.v.01 democracy.n.01 happy.a.01; do
@@ -69,7 +69,7 @@ Done: $((built - begin)) s to install and build, $((SECONDS - built)) s for all 
   export PATH=\$PWD/build/release/bin:\$PATH
   rhizome similar $store piano.n.01 --array embedding --array feat
   rhizome neighbors $store dog.n.01 --direction both
-  rhizome train $store --cache lru --cache-bytes 12M --epochs 1     # more bytes read than with belady
+  rhizome train $store --cache lru --set cache-bytes=12M --epochs 1 # more bytes read than with belady
   rhizome export $store --array embedding --out embedding.npy       # NumPy; .fbin for vector search
   cmake --build --preset release --target rhizome_bench && rhizome bench pool   # reads of belady, lru, fifo, static
   rhizome help                                                      # everything else
