@@ -66,7 +66,7 @@ wanted = {"classes": (["metrics", "confusion", "classes", "seeds"], 8, 0),
           "numbers": (["metrics", "columns"], 8, 2),
           "many": (["metrics", "classes"], 8, 1),
           "untested": (["seeds"], 8, 0),
-          "links": (["links", "seeds"], 8, 0)}[name]
+          "links": (["links", "seeds"], 5, 0)}[name]
 
 class Page(html.parser.HTMLParser):
     def __init__(self):
