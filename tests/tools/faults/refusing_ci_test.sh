@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The quick test suites on a system that forbids io_uring, does not know openat2 and refuses
-# O_DIRECT, as in containers and on some file systems: reads use pread, with the same results. Of the cases of index,
-# which reads and writes through storage, every fourth.
+# O_DIRECT, as in containers and on some file systems: reads use pread, with the same results.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
@@ -16,7 +15,6 @@ fi
 test_seed
 export RHIZOME_TEST_SEED=$seed
 shards=4
-declare -A run_shards=([storage]=4 [index]=1 [cache]=4)
 
 # run LAYER SHARD: that part of the layer's suite, whose output and exit code stay in the working folder.
 run() {
@@ -27,12 +25,12 @@ run() {
 
 # They wait for the disk more than they compute: all at once.
 for layer in storage index cache; do
-  for shard in $(seq 0 $((run_shards[$layer] - 1))); do run $layer "$shard" & done
+  for shard in $(seq 0 $((shards - 1))); do run $layer "$shard" & done
 done
 wait
 for layer in storage index cache; do
   passed=0
-  for shard in $(seq 0 $((run_shards[$layer] - 1))); do
+  for shard in $(seq 0 $((shards - 1))); do
     out=$work/$layer.$shard
     here=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$out")
     passed=$((passed + ${here:-0}))
