@@ -161,12 +161,16 @@ TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
     // Wait until the loss of the other rank is detected.
     std::this_thread::sleep_for(std::chrono::seconds(1 + testing::Patience()));
   });
-  const TrainedRanks trained =
-      TrainThreads(options, 2, &waiting,
-                   {.peer_timeout_seconds = 0.3 * testing::Patience(),
-                    .faults = {{.kind = LocalFault::Kind::kDie, .rank = 0, .at_message = before}}});
-  ASSERT_FALSE(trained.reports[1].has_value());
-  EXPECT_THAT(trained.reports[1].error().message(), HasSubstr("rank 0"));
+  // On a busy machine, rank 0 may have died before rank 1 begins a layer. The test is then
+  // repeated.
+  for (int tries = 0; after < 0 && tries < 20; ++tries) {
+    const TrainedRanks trained = TrainThreads(
+        options, 2, &waiting,
+        {.peer_timeout_seconds = 0.3 * testing::Patience(),
+         .faults = {{.kind = LocalFault::Kind::kDie, .rank = 0, .at_message = before}}});
+    ASSERT_FALSE(trained.reports[1].has_value());
+    EXPECT_THAT(trained.reports[1].error().message(), HasSubstr("rank 0"));
+  }
   EXPECT_GT(of_layers, 1);
   EXPECT_EQ(after, 0);
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <random>
 #include <set>
 
 #include "reliability/harness/crash_check.h"
@@ -71,6 +72,8 @@ class CrashRun {
     // At the end of a history most steps are acknowledged, so crashes there are most likely to
     // fail.
     if (plan.stop_at_first) std::reverse(crashes_.begin(), crashes_.end());
+    if (plan.only.empty() && plan.most_states < crashes_.size())
+      std::shuffle(crashes_.begin(), crashes_.end(), std::mt19937_64(plan.seed));
   }
 
   CrashCounts Run() {
@@ -85,7 +88,7 @@ class CrashRun {
 
   bool Enough() {
     const MutexLock lock(mutex_);
-    return plan_.stop_at_first && failures_ > 0;
+    return (plan_.stop_at_first && failures_ > 0) || states_.size() >= plan_.most_states;
   }
 
   void Work() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "reliability/harness/history.h"
@@ -13,6 +14,9 @@ struct CrashPlan {
 
   /// Number of draws of each random mode at each operation.
   int draws = 1;
+
+  /// Ends after this many distinct trees. The crashes are in a random order then.
+  std::uint64_t most_states = std::numeric_limits<std::uint64_t>::max();
 
   /// One in this many crashes is followed by crashes of its recovery, before each of its
   /// operations.
@@ -36,7 +40,7 @@ struct CrashCounts {
 };
 
 /// Simulates a crash before each operation of a history, in all modes, and checks the result
-/// (crash_check.h). Uses all CPUs.
+/// (crash_check.h), or random ones of these (`CrashPlan::most_states`). Uses all CPUs.
 CrashCounts RunCrashes(const History& history, const CrashPlan& plan);
 
 }  // namespace rhizome::testing

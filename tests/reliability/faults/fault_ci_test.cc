@@ -5,7 +5,7 @@ namespace {
 
 class FaultTest : public ::testing::TestWithParam<Scenario> {};
 
-TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 37); }
+TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 61); }
 
 INSTANTIATE_TEST_SUITE_P(Histories, FaultTest, ::testing::ValuesIn(FaultScenarios()),
                          NameOfScenario);

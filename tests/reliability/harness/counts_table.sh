@@ -82,7 +82,7 @@ if age=$(age_of_parent) && [ "$(cat "/proc/$PPID/comm")" = ctest ]; then
 fi
 
 say '%-52s %12s %12s\n' "reliability, as in every run (all of it: long)" counted promised
-row "distinct trees after crashes" 2500 crash-states
+row "distinct trees after crashes" 3000 crash-states
 row "distinct trees after crashes of recoveries" 300 recovery-states
 row "failures after crashes" =0 crash-failures
 skippable_row "power cuts" 60 PowerCutTest power-cuts
@@ -92,14 +92,14 @@ row "  looks of readers beside them" 500 looks-beside-kills
 row "  verifications beside them" 50 verifications-beside-kills
 row "  kills beside handles that stay open" 40 kills-beside-open-handles
 row "  compactions of one of these" 10 compactions-between-kills
-row "injected faults" 5000 faults system-call-faults allocation-failures upkeep-faults
+row "injected faults" 4000 faults system-call-faults allocation-failures upkeep-faults
 row "  of these at system calls" 1 system-call-faults
 row "  of these allocations" 1 allocation-failures
 row "  of these in verify, backup, restore and repair" 1 upkeep-faults
 row "crashes of those" 1 upkeep-crashes
-row "flipped bits" 80000 bit-flips log-bit-flips
+row "flipped bits" 35000 bit-flips log-bit-flips
 row "  of these silent" =0 bit-flips-silent log-bit-flips-silent
-row "injured files" 2000 injuries
+row "injured files" 900 injuries
 row "  of these silent" =0 injuries-silent
 row "  of these found, but not named" =0 injuries-unnamed
 row "changed catalogues" 500 catalog-mutations

@@ -35,7 +35,10 @@ namespace {
 constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
 constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
 constexpr int kAckDescriptor = 3;
-constexpr std::chrono::milliseconds kBetweenLooks(40);  // time for writers between checks
+// Time for writers between checks. What is checked by opening the store again takes most of a
+// processor.
+constexpr std::chrono::milliseconds kBetweenLooks(40);
+constexpr std::chrono::milliseconds kBetweenOpenings(160);
 
 bool Say(std::uint64_t number) {
   return write(kAckDescriptor, &number, sizeof(number)) == sizeof(number);
@@ -76,7 +79,7 @@ Status WriteWithArrays(const Path& path) {
 
 Status Read(const Path& path) {
   std::uint64_t before = 0;
-  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenLooks)) {
+  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenOpenings)) {
     const auto count = CountCommits(path);
     if (!count && count.error().code() == StatusCode::kBusy) continue;
     if (!count) return count.error();
@@ -117,7 +120,7 @@ Status CompactRepeatedly(const Path& path) {
 }
 
 Status Verify(const Path& path) {
-  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenLooks)) {
+  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenOpenings)) {
     const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
     if (!report && report.error().code() == StatusCode::kBusy) continue;
     if (!report) return report.error();

@@ -18,7 +18,7 @@ UpkeepPlan Plan(std::uint64_t stride) {
 TEST(UpkeepTest, AFailedOperationEndsInAnErrorOrTheRightResult) {
   std::uint64_t cases = 0;
   std::uint64_t refused = 0;
-  const UpkeepPlan plan = Plan(97);
+  const UpkeepPlan plan = Plan(211);
   for (const Upkeep& upkeep : Upkeeps()) {
     SCOPED_TRACE(upkeep.name);
     const UpkeepCounts counts = RunUpkeepFaults(upkeep, plan);
@@ -32,7 +32,7 @@ TEST(UpkeepTest, AFailedOperationEndsInAnErrorOrTheRightResult) {
 
 TEST(UpkeepTest, ACrashLeavesWhatAnotherTryEnds) {
   std::uint64_t cases = 0;
-  const UpkeepPlan plan = Plan(13);
+  const UpkeepPlan plan = Plan(31);
   for (const Upkeep& upkeep : Upkeeps()) {
     SCOPED_TRACE(upkeep.name);
     const UpkeepCounts counts = RunUpkeepCrashes(upkeep, plan);

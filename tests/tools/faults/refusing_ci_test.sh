@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The quick test suites on a system that forbids io_uring, does not know openat2 and refuses
-# O_DIRECT, as in containers and on some file systems: reads use pread, with the same results.
+# O_DIRECT, as in containers and on some file systems: reads use pread, with the same results. Of index, which reads
+# through storage, a quarter of the cases runs, which the seed selects.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
@@ -24,13 +25,14 @@ run() {
 }
 
 # They wait for the disk more than they compute: all at once.
+parts() { [ "$1" = index ] && echo $((seed % shards)) || seq 0 $((shards - 1)); }
 for layer in storage index cache; do
-  for shard in $(seq 0 $((shards - 1))); do run $layer "$shard" & done
+  for shard in $(parts $layer); do run $layer "$shard" & done
 done
 wait
 for layer in storage index cache; do
   passed=0
-  for shard in $(seq 0 $((shards - 1))); do
+  for shard in $(parts $layer); do
     out=$work/$layer.$shard
     here=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$out")
     passed=$((passed + ${here:-0}))
