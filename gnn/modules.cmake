@@ -44,7 +44,7 @@ if(RHIZOME_GNN)
     MODULES ${gnn_modules}
     DESCRIPTION "training and inference; libtorch"
     USES storage index cache cuda
-    BATCH 12
+    BATCH 20
     PRIVATE_LIBS rhizome_fmt rhizome_torch TBB::tbb nlohmann_json::nlohmann_json Threads::Threads)
   # The headers of libtorch, from `ops` on, which is the first module that includes them.
   target_precompile_headers(rhizome_gnn_ops PRIVATE ${standard_headers} ${PROJECT_SOURCE_DIR}/gnn/ops/torch.h)

@@ -171,7 +171,7 @@ class HgtConv final : public Conv {
   PackedClasses key_values_, queries_, relations_, outputs_;
 };
 
-Result<std::shared_ptr<Conv>> Make(const ConvShape& shape, const ModelOptions& options) {
+Result<std::shared_ptr<Conv>> MakeHgt(const ConvShape& shape, const ModelOptions& options) {
   const std::int64_t heads = options.Integer("heads");
   if (shape.out % heads != 0) {
     return Fail(Status::InvalidArgument(
@@ -194,7 +194,7 @@ const ConvKind& HgtKind() {
                                          "Heads, which share the hidden columns")},
                .typed = true},
       .defaults = {{"activation", "none"}},
-      .make = Make};
+      .make = MakeHgt};
   return kind;
 }
 

@@ -118,7 +118,7 @@ class RgcnConv final : public Conv {
   torch::Tensor frozen_coefficients_;
 };
 
-Result<std::shared_ptr<Conv>> Make(const ConvShape& shape, const ModelOptions& options) {
+Result<std::shared_ptr<Conv>> MakeRgcn(const ConvShape& shape, const ModelOptions& options) {
   const RelationForm form = RelationForm::Of(options, shape.relations);
   if (form.bases > 0 && form.blocks > 1) {
     return Fail(Status::InvalidArgument(fmt::format(
@@ -149,7 +149,7 @@ const ConvKind& RgcnKind() {
                            IntegerOption("blocks", 1, 1, kMostBlocks,
                                          "Diagonal blocks of a relation's matrix")},
                .typed = true},
-      .make = Make};
+      .make = MakeRgcn};
   return kind;
 }
 

@@ -23,16 +23,6 @@ using torch::autograd::variable_list;
 /// Targets whose groups are reduced together, so that their rows remain in the core's cache.
 constexpr std::size_t kReducedTargets = 32;
 
-struct Tile {
-  std::int64_t first;
-  std::int64_t count;
-};
-
-Tile TileAt(std::int64_t number, std::int64_t targets) {
-  const std::int64_t first = number * kDenseRows;
-  return {first, std::min(kDenseRows, targets - first)};
-}
-
 /// Lists of targets whose edges are groups, counted from the first target's first group.
 struct ListsOfGroups {
   std::vector<std::uint32_t> offsets;  // [targets + 1]
@@ -61,7 +51,7 @@ void FillFactors(const GroupedLists& lists, std::size_t first, std::size_t count
 /// Fills a tile with [own row | sums by basis] of its targets. If `rows` is given, keeps the rows
 /// of the tile's groups there.
 void FillTile(const LayerRows& x, const GroupReducer& reducer, const GroupedLists& lists,
-              const Tile& tile, const torch::Tensor& coefficients, std::vector<float>* kept,
+              const DenseTile& tile, const torch::Tensor& coefficients, std::vector<float>* kept,
               const torch::Tensor& out) {
   thread_local std::vector<float> temporary;
   std::vector<float>& rows = kept != nullptr ? *kept : temporary;
@@ -126,7 +116,7 @@ struct BasisFunction : torch::autograd::Function<BasisFunction> {
     torch::Tensor out = at::empty({targets, bias.size(0)});
     ComputeFor(static_cast<std::size_t>(DenseTiles(targets)), [&](std::size_t i) {
       const at::AutoDispatchBelowADInplaceOrView guard;
-      const Tile tile = TileAt(static_cast<std::int64_t>(i), targets);
+      const DenseTile tile = DenseTileAt(static_cast<std::int64_t>(i), targets);
       const torch::Tensor input = AnyTile(packed.in());
       FillTile(rows, reducer, graph->groups, tile, factors, nullptr, input);
       float* const to = out.data_ptr<float>() + tile.first * out.size(1);
@@ -188,7 +178,7 @@ struct BasisFunction : torch::autograd::Function<BasisFunction> {
         const at::AutoDispatchBelowADInplaceOrView guard;
         const std::int64_t end = sums.FirstTile(part + 1);
         for (std::int64_t number = sums.FirstTile(part); number < end; ++number)
-          AddTile(TileAt(number, targets), part, sums, coefficients);
+          AddTile(DenseTileAt(number, targets), part, sums, coefficients);
       });
       const torch::Tensor weight = sums.Weight();
       variable_list out(8);
@@ -209,7 +199,7 @@ struct BasisFunction : torch::autograd::Function<BasisFunction> {
               static_cast<std::size_t>(data.at("places").toInt())};
     }
 
-    void AddTile(const Tile& tile, std::size_t part, WeightGradient& sums,
+    void AddTile(const DenseTile& tile, std::size_t part, WeightGradient& sums,
                  CoefficientGradient& coefficients) {
       thread_local std::vector<float> rows;
       const torch::Tensor input = AnyTile(width_);
@@ -231,7 +221,7 @@ struct BasisFunction : torch::autograd::Function<BasisFunction> {
 
     /// Computes the gradients of the sums by basis, and from these the gradients of coefficients
     /// and of the rows of groups.
-    void OfSums(const Tile& tile, const ProductRows& products, const std::vector<float>& rows,
+    void OfSums(const DenseTile& tile, const ProductRows& products, const std::vector<float>& rows,
                 std::size_t part, CoefficientGradient& coefficients) {
       const GroupedLists& lists = graph_.groups;
       const ListsOfGroups of_tile(lists, static_cast<std::size_t>(tile.first),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -128,6 +129,18 @@ class WeightGradient {
 torch::Tensor AnyTile(std::int64_t dim);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }
+
+/// The rows of a tile: [first, first + count).
+struct DenseTile {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+/// Returns tile `number` of DenseTiles(rows).
+inline DenseTile DenseTileAt(std::int64_t number, std::int64_t rows) {
+  const std::int64_t first = number * kDenseRows;
+  return {first, std::min(kDenseRows, rows - first)};
+}
 
 }  // namespace internal
 }  // namespace rhizome

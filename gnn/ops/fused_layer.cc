@@ -22,17 +22,6 @@ struct FusedShape {
   std::int64_t targets() const { return graph->targets(); }
 };
 
-/// The targets of a tile: [first, first + count).
-struct Tile {
-  std::int64_t first;
-  std::int64_t count;
-};
-
-Tile TileAt(std::int64_t number, std::int64_t targets) {
-  const std::int64_t first = number * kDenseRows;
-  return {first, std::min(kDenseRows, targets - first)};
-}
-
 /// The rows of a layer's sources, of any type, in the form that the kernels read. If own rows are
 /// included in the sum, also the rows of its targets, as floats.
 class FusedInputs {
@@ -98,7 +87,7 @@ class FusedInputs {
 
 /// Fills a tile with the inputs of the product: [self | sum] if own rows have a separate weight,
 /// else the sum of own and neighbours' rows.
-void FillTile(const FusedShape& shape, const FusedInputs& x, const Tile& tile, bool has_self,
+void FillTile(const FusedShape& shape, const FusedInputs& x, const DenseTile& tile, bool has_self,
               float* out) {
   const std::size_t in = x.rows().dim;
   const std::size_t width = has_self ? 2 * in : in;
@@ -156,7 +145,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
     ComputeFor(static_cast<std::size_t>(tiles), [&](std::size_t i) {
       const at::AutoDispatchBelowADInplaceOrView guard;
       const auto number = static_cast<std::int64_t>(i);
-      const Tile tile = TileAt(number, targets);
+      const DenseTile tile = DenseTileAt(number, targets);
       const torch::Tensor input = needs_gradient ? inputs.narrow(0, number * kDenseRows, kDenseRows)
                                                  : AnyTile(weight.size(1));
       FillTile(*shape, sources, tile, has_self, input.data_ptr<float>());
@@ -187,7 +176,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
       const LayerRows before{AnyTile(gradient.size(1))};
       const std::int64_t end = sums.FirstTile(group + 1);
       for (std::int64_t number = sums.FirstTile(group); number < end; ++number) {
-        const Tile tile = TileAt(number, shape.targets());
+        const DenseTile tile = DenseTileAt(number, shape.targets());
         float* const of_products = before.table.data_ptr<float>();
         BeforeActivation(shape.activation, result, gradient, tile, of_products);
         sums.Add(group, of_products, ProductTile({inputs}, number).rows(), tile.count);
@@ -227,7 +216,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
 
   /// Computes the gradient of one tile's products, before the activation.
   static void BeforeActivation(const Activation& activation, const torch::Tensor& result,
-                               const torch::Tensor& gradient, const Tile& tile, float* out) {
+                               const torch::Tensor& gradient, const DenseTile& tile, float* out) {
     const std::int64_t dim = gradient.size(1);
     ActivateGradientRows(activation, result.data_ptr<float>() + tile.first * dim,
                          gradient.data_ptr<float>() + tile.first * dim, tile.count, dim, tile.first,

@@ -5,18 +5,18 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kOneMiB = std::uint64_t{1} << 20;
 
 /// Needs of a job whose lists are on disk.
 MemoryNeeds ListsOnDiskNeeds(std::uint64_t lists_bytes) {
-  return {.working_bytes = 100 * kMiB,
-          .schedule_bytes = 4 * kMiB,
-          .cacheable_bytes = 4096 * kMiB,
+  return {.working_bytes = 100 * kOneMiB,
+          .schedule_bytes = 4 * kOneMiB,
+          .cacheable_bytes = 4096 * kOneMiB,
           .minibatches = 1000,
           .neighbor_full_bytes = lists_bytes,
-          .neighbor_table_bytes = kMiB,
-          .neighbor_build_bytes = kMiB,
-          .swept_bytes = 3 * kMiB};
+          .neighbor_table_bytes = kOneMiB,
+          .neighbor_build_bytes = kOneMiB,
+          .swept_bytes = 3 * kOneMiB};
 }
 
 std::uint64_t TotalOf(const JobMemoryPlan& plan, const MemoryNeeds& needs) {
@@ -25,9 +25,9 @@ std::uint64_t TotalOf(const JobMemoryPlan& plan, const MemoryNeeds& needs) {
 }
 
 TEST(MemoryPlanTest, MinibatchesAreSampledTogetherWhenTheListsDoNotFit) {
-  const MemoryNeeds needs = ListsOnDiskNeeds(4096 * kMiB);
+  const MemoryNeeds needs = ListsOnDiskNeeds(4096 * kOneMiB);
   std::uint32_t before = 1;
-  for (const std::uint64_t limit : {160 * kMiB, 300 * kMiB, 1000 * kMiB, 2000 * kMiB}) {
+  for (const std::uint64_t limit : {160 * kOneMiB, 300 * kOneMiB, 1000 * kOneMiB, 2000 * kOneMiB}) {
     const auto plan = PlanMemory(limit, {}, needs);
     ASSERT_OK(plan);
     EXPECT_FALSE(plan->in_turn);
@@ -50,29 +50,29 @@ TEST(MemoryPlanTest, MinibatchesAreSampledTogetherWhenTheListsDoNotFit) {
 }
 
 TEST(MemoryPlanTest, ASuperbatchOfTheCallerLimitsThem) {
-  const MemoryNeeds needs = ListsOnDiskNeeds(4096 * kMiB);
-  const auto plan = PlanMemory(2000 * kMiB, {.superbatch = 7}, needs);
+  const MemoryNeeds needs = ListsOnDiskNeeds(4096 * kOneMiB);
+  const auto plan = PlanMemory(2000 * kOneMiB, {.superbatch = 7}, needs);
   ASSERT_OK(plan);
   EXPECT_EQ(plan->superbatch, 7U);
   EXPECT_EQ(plan->swept, 7U);
   const auto with_cache =
-      PlanMemory(400 * kMiB, {.cache_bytes = 200 * kMiB, .superbatch = 7}, needs);
+      PlanMemory(400 * kOneMiB, {.cache_bytes = 200 * kOneMiB, .superbatch = 7}, needs);
   ASSERT_OK(with_cache);
-  EXPECT_EQ(with_cache->cache_bytes, 200 * kMiB);
-  EXPECT_LE(TotalOf(*with_cache, needs), 400 * kMiB);
+  EXPECT_EQ(with_cache->cache_bytes, 200 * kOneMiB);
+  EXPECT_LE(TotalOf(*with_cache, needs), 400 * kOneMiB);
 }
 
 /// Under any limit that suffices, with any values of the caller.
 TEST(MemoryPlanTest, NoPlanExceedsTheLimit) {
-  MemoryNeeds needs = ListsOnDiskNeeds(4096 * kMiB);
-  for (const std::uint64_t min_cache : {std::uint64_t{0}, 30 * kMiB}) {
+  MemoryNeeds needs = ListsOnDiskNeeds(4096 * kOneMiB);
+  for (const std::uint64_t min_cache : {std::uint64_t{0}, 30 * kOneMiB}) {
     needs.min_cache_bytes = min_cache;
     for (const std::uint32_t superbatch : {0U, 1U, 9U, 64U}) {
       for (const bool sized : {false, true}) {
         FixedMemory fixed{.superbatch = superbatch, .in_turn = false};
-        if (sized) fixed.cache_bytes = 50 * kMiB;
+        if (sized) fixed.cache_bytes = 50 * kOneMiB;
         std::uint32_t planned = 0;
-        for (std::uint64_t limit = 100 * kMiB; limit < 700 * kMiB; limit += kMiB) {
+        for (std::uint64_t limit = 100 * kOneMiB; limit < 700 * kOneMiB; limit += kOneMiB) {
           const auto plan = PlanMemory(limit, fixed, needs);
           if (!plan) continue;
           ++planned;
@@ -87,12 +87,13 @@ TEST(MemoryPlanTest, NoPlanExceedsTheLimit) {
 }
 
 TEST(MemoryPlanTest, ListsThatFitAreCachedAndNotSwept) {
-  const MemoryNeeds needs = ListsOnDiskNeeds(50 * kMiB);
-  const auto plan = PlanMemory(1000 * kMiB, {}, needs);
+  const MemoryNeeds needs = ListsOnDiskNeeds(50 * kOneMiB);
+  const auto plan = PlanMemory(1000 * kOneMiB, {}, needs);
   ASSERT_OK(plan);
-  EXPECT_EQ(plan->neighbor_cache_bytes, 50 * kMiB);
+  EXPECT_EQ(plan->neighbor_cache_bytes, 50 * kOneMiB);
   EXPECT_EQ(plan->swept, 1U);
-  const auto none = PlanMemory(1000 * kMiB, {.neighbor_cache_bytes = 0, .in_turn = false}, needs);
+  const auto none =
+      PlanMemory(1000 * kOneMiB, {.neighbor_cache_bytes = 0, .in_turn = false}, needs);
   ASSERT_OK(none);
   EXPECT_EQ(none->neighbor_cache_bytes, 0U);
   EXPECT_GT(none->swept, 1U);
@@ -101,7 +102,7 @@ TEST(MemoryPlanTest, ListsThatFitAreCachedAndNotSwept) {
 TEST(MemoryPlanTest, ListsInMemoryAreNotSwept) {
   MemoryNeeds needs = ListsOnDiskNeeds(0);
   needs.swept_bytes = 0;
-  const auto plan = PlanMemory(1000 * kMiB, {}, needs);
+  const auto plan = PlanMemory(1000 * kOneMiB, {}, needs);
   ASSERT_OK(plan);
   EXPECT_EQ(plan->swept, 1U);
 }

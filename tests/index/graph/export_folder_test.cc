@@ -286,7 +286,7 @@ void RenameAll(std::mt19937_64& rng, GraphInput& input) {
 
 TEST(ExportFolderTest, IngestionOfTheFolderGivesTheSameStore) {
   std::mt19937_64 rng(testing::TestSeed());
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 6; ++round) {
     SCOPED_TRACE(round);
     const TempDir dir;
     RandomBase base = testing::DrawBase(rng);

@@ -53,7 +53,7 @@ TEST_F(CleanTest, RemovesOnlyFoldersOfJobsThatEnded) {
   EXPECT_TRUE(std::filesystem::exists(path_ / "scratch/killed/spill"));
 
   // A writer may have the store open.
-  const auto writer = Store::Open(disk, path_, Mode::kRead);
+  const auto writer = Store::Open(disk, path_, Store::Mode::kRead);
   ASSERT_OK(writer);
   const auto done = CleanScratch(disk, path_);
   ASSERT_OK(done);
