@@ -63,7 +63,9 @@ copy() {
   cp -r "$RHIZOME_SOURCE/$2/$3" "$1/$2/$3"
   cp -r "$RHIZOME_SOURCE/$2/api" "$1/api"
 }
-objects() { find "$@" -name '*.o'; }
+# The objects of a target; those of an earlier configuration of the build folder are left out.
+grep -o ' -o [^ ]*\.o ' "$RHIZOME_BUILD/compile_commands.json" | sed 's/ -o \(.*\) /\1/' >objects
+objects() { (cd "$RHIZOME_BUILD" && find "${@#"$RHIZOME_BUILD/"}" -name '*.o') | grep -xF -f objects | sed "s#^#$RHIZOME_BUILD/#"; }
 
 # --- The policy: its file, its kind, its declaration and its row.
 copy policy cache policy
