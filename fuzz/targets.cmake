@@ -83,7 +83,7 @@ rhizome_fuzz(catalog_seal RUNS 28000 COVERS storage/catalog/catalog_seal.cc LIBS
 rhizome_fuzz(backup_record RUNS 57000 COVERS storage/maintenance/backup_format.cc
   EXCEPT "AppendDeltaEntry|BackupFilePath")
 rhizome_fuzz(job_log RUNS 8500 COVERS storage/section/job_log.cc LIBS ${disk})
-rhizome_fuzz(minibatch RUNS 50000 COVERS cache/feed/superbatch.cc
+rhizome_fuzz(minibatch RUNS 5000 COVERS cache/feed/superbatch.cc
   EXCEPT "Superbatch|ReadMinibatch|Append|Encode|Code|Lengths|ZerosAtTheEnd|BitsOf|HasPairs")
 rhizome_fuzz(message_header RUNS 50000 COVERS storage/remote/message_header.cc)
 
