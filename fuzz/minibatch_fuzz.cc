@@ -10,8 +10,8 @@ namespace {
 
 using namespace rhizome;
 
-/// A minibatch with everything that is encoded: two seeds, three vertices, a pair and negatives.
-Minibatch Whole() {
+/// A minibatch of two seeds and three vertices.
+Minibatch Plain() {
   Minibatch m;
   m.tag = 7;
   m.seed_count = 2;
@@ -19,6 +19,12 @@ Minibatch Whole() {
   m.hop_offsets = {0, 2, 3};
   m.offsets = {0, 2, 3, 3};
   m.neighbors = {2, 1, 2};
+  return m;
+}
+
+/// The same with everything else that is encoded.
+Minibatch Whole() {
+  Minibatch m = Plain();
   m.types = {0, 3, 1};
   m.weights = {1, 0.5F, -2};
   m.edges = {{.partition = 0, .position = 9},
@@ -31,21 +37,6 @@ Minibatch Whole() {
   m.pairs = {{.src = 0, .dst = 1, .type = 2}, {.src = 1, .dst = 1, .type = 0}};
   m.negatives[0] = {{.type = 0, .vertices = {1, 0}}, {.type = 2, .vertices = {}}};
   m.negatives[1] = {{.type = 1, .vertices = {0}}};
-  return m;
-}
-
-/// A minibatch to read by a model for vertices: no pairs, no attributes.
-Minibatch Plain() {
-  Minibatch m = Whole();
-  m.types.clear();
-  m.weights.clear();
-  m.edges.clear();
-  m.hop_lists.clear();
-  m.seed_of.clear();
-  m.degrees.clear();
-  m.weighted_degrees.clear();
-  m.pairs.clear();
-  m.negatives = {};
   return m;
 }
 

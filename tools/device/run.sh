@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Builds cuda/ alone on a machine with nvcc and a GPU, compares the kernels with the processor, runs the sanitizers
 # over that, and measures. usage: tools/device/run.sh OUT; writes OUT/check.json, sanitize.json, bench.json and logs.
-# RHIZOME_CUDA_ARCHS: the generations of GPUs to compile for ("80 90").
 # Needs nvcc, g++, python3 with torch; no network, nothing else of what the engine needs. Takes at most 9 minutes.
 # Exits with 1 if something is wrong, with 77 where there is no device (the build is then still checked).
 set -uo pipefail
@@ -24,12 +23,9 @@ sources=(cuda/cuda_device cuda/device_pool cuda/long_lists
   tools/device/check tools/device/check_attention tools/device/check_gatv2)
 
 build() {
-  local object objects=() pids=() includes arch generation
+  local object objects=() pids=() includes arch
   includes=(-I"$work/include" -I"$PWD" -I"$PWD/storage/api" -I"$PWD/cache/api")
-  arch=()
-  for generation in ${RHIZOME_CUDA_ARCHS:-80 90}; do
-    arch+=(-gencode "arch=compute_$generation,code=sm_$generation")
-  done
+  arch=(-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90)
   for object in kernels scan; do
     "$nvcc" -std=c++17 -O3 -Xcompiler -fPIC "${arch[@]}" "${includes[@]}" -c "cuda/$object.cu" -o "$work/$object.o" &
     pids+=($!)

@@ -161,8 +161,7 @@ TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
     // Wait until the loss of the other rank is detected.
     std::this_thread::sleep_for(std::chrono::seconds(1 + testing::Patience()));
   });
-  // On a busy machine, rank 0 may have died before rank 1 begins a layer. The test is then
-  // repeated.
+  // Tries again where rank 0 died before rank 1 began a layer, as happens on a busy machine.
   for (int tries = 0; after < 0 && tries < 20; ++tries) {
     const TrainedRanks trained = TrainThreads(
         options, 2, &waiting,

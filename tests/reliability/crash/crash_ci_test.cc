@@ -6,7 +6,7 @@ namespace {
 class CrashTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(CrashTest, LeavesAWholeStore) {
-  ExpectWholeAfterCrashes(GetParam(), {.draws = 1, .most_states = 500, .recoveries_one_in = 400});
+  ExpectWholeAfterCrashes(GetParam(), {.draws = 1, .most_crashes = 1000, .recoveries_one_in = 250});
 }
 
 INSTANTIATE_TEST_SUITE_P(Histories, CrashTest, ::testing::ValuesIn(Scenarios()), NameOfScenario);

@@ -72,8 +72,10 @@ class CrashRun {
     // At the end of a history most steps are acknowledged, so crashes there are most likely to
     // fail.
     if (plan.stop_at_first) std::reverse(crashes_.begin(), crashes_.end());
-    if (plan.only.empty() && plan.most_states < crashes_.size())
+    if (plan.only.empty() && plan.most_crashes < crashes_.size()) {
       std::shuffle(crashes_.begin(), crashes_.end(), std::mt19937_64(plan.seed));
+      crashes_.resize(plan.most_crashes);
+    }
   }
 
   CrashCounts Run() {
@@ -88,7 +90,7 @@ class CrashRun {
 
   bool Enough() {
     const MutexLock lock(mutex_);
-    return (plan_.stop_at_first && failures_ > 0) || states_.size() >= plan_.most_states;
+    return plan_.stop_at_first && failures_ > 0;
   }
 
   void Work() {

@@ -15,8 +15,8 @@ struct CrashPlan {
   /// Number of draws of each random mode at each operation.
   int draws = 1;
 
-  /// Ends after this many distinct trees. The crashes are in a random order then.
-  std::uint64_t most_states = std::numeric_limits<std::uint64_t>::max();
+  /// Simulates at most this many crashes, random ones.
+  std::size_t most_crashes = std::numeric_limits<std::size_t>::max();
 
   /// One in this many crashes is followed by crashes of its recovery, before each of its
   /// operations.
@@ -33,14 +33,14 @@ struct CrashPlan {
 };
 
 struct CrashCounts {
-  std::uint64_t operations = 0;  ///< before which a crash was simulated
+  std::uint64_t operations = 0;  ///< of the history
   std::uint64_t states = 0;      ///< distinct trees that crashes left
   std::uint64_t recoveries = 0;  ///< distinct trees that crashes of recoveries left
   std::uint64_t failures = 0;    ///< each printed in a line that says how to repeat it
 };
 
 /// Simulates a crash before each operation of a history, in all modes, and checks the result
-/// (crash_check.h), or random ones of these (`CrashPlan::most_states`). Uses all CPUs.
+/// (crash_check.h), or random ones of these (`CrashPlan::most_crashes`). Uses all CPUs.
 CrashCounts RunCrashes(const History& history, const CrashPlan& plan);
 
 }  // namespace rhizome::testing

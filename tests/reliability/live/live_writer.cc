@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -35,10 +36,22 @@ namespace {
 constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
 constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
 constexpr int kAckDescriptor = 3;
-// Time for writers between checks. What is checked by opening the store again takes most of a
-// processor.
-constexpr std::chrono::milliseconds kBetweenLooks(40);
-constexpr std::chrono::milliseconds kBetweenOpenings(160);
+constexpr std::chrono::milliseconds kBetweenLooks(40);  // time for writers between checks
+
+/// Pauses of a process that opens the store for each check. They are at least three times as long
+/// as the check was, so that the process takes a quarter of a processor at most.
+class Pauses {
+ public:
+  void Wait() {
+    const Clock::duration took = Clock::now() - begun_;
+    std::this_thread::sleep_for(std::max<Clock::duration>(kBetweenLooks, 3 * took));
+    begun_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begun_ = Clock::now();
+};
 
 bool Say(std::uint64_t number) {
   return write(kAckDescriptor, &number, sizeof(number)) == sizeof(number);
@@ -78,8 +91,9 @@ Status WriteWithArrays(const Path& path) {
 }
 
 Status Read(const Path& path) {
+  Pauses pauses;
   std::uint64_t before = 0;
-  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenOpenings)) {
+  for (std::uint64_t looks = 1;; pauses.Wait()) {
     const auto count = CountCommits(path);
     if (!count && count.error().code() == StatusCode::kBusy) continue;
     if (!count) return count.error();
@@ -120,7 +134,8 @@ Status CompactRepeatedly(const Path& path) {
 }
 
 Status Verify(const Path& path) {
-  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenOpenings)) {
+  Pauses pauses;
+  for (std::uint64_t looks = 1;; pauses.Wait()) {
     const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
     if (!report && report.error().code() == StatusCode::kBusy) continue;
     if (!report) return report.error();

@@ -50,12 +50,11 @@ def walk(path):
         options += 1
         if kind == " N":
             numbers += 1
-            refused([*path, option, "-1"] if numbers % 2 else [*path, option + "=-1"], option, "-1")
+            refused([*path, option, "-1"], option, "-1")
+            refused([*path, option + "=-1"], option, "-1")
         refused([*path, option, ""], option, "value is empty", "'rhizome " + " ".join(path) + " --help'")
-        if options % 2:
-            refused([*path, option + "="], option, "value is empty")
-        else:
-            refused([*path, "store", option, "", "--json"], option, "value is empty")
+        refused([*path, option + "="], option, "value is empty")
+        refused([*path, "store", option, "", "--json"], option, "value is empty")
     if path:
         refused([*path, ""], "an argument is empty")
         refused([*path, "--", "store", ""], "an argument is empty")
